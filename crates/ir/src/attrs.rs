@@ -115,6 +115,24 @@ impl AttrValue for DefaultTrue {
     }
 }
 
+/// A flag that is set by being there, without a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Flag(pub bool);
+
+impl AttrValue for Flag {
+    const OPTIONAL: bool = true;
+    fn read(module: &Module, attr: Option<Attr>) -> Option<Self> {
+        match attr.map(|a| module.attr_kind(a)) {
+            None => Some(Flag(false)),
+            Some(AttrKind::Unit) => Some(Flag(true)),
+            _ => None,
+        }
+    }
+    fn store(self, module: &mut Module) -> Option<Attr> {
+        self.0.then(|| module.attr(AttrKind::Unit))
+    }
+}
+
 /// `true` or `false`, which is written out: what absence says, the operation knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Truth(pub bool);

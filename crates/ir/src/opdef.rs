@@ -32,6 +32,16 @@ pub enum Opcode {
     Func(crate::dialect::func::Kind),
     Memref(crate::dialect::memref::Kind),
     Hivm(crate::dialect::hivm::Kind),
+    Vector(crate::dialect::vector::Kind),
+    Tensor(crate::dialect::tensor::Kind),
+    Scope(crate::dialect::scope::Kind),
+    MemrefExt(crate::dialect::memref_ext::Kind),
+    Linalg(crate::dialect::linalg::Kind),
+    Hfusion(crate::dialect::hfusion::Kind),
+    Bufferization(crate::dialect::bufferization::Kind),
+    Annotation(crate::dialect::annotation::Kind),
+    Affine(crate::dialect::affine::Kind),
+    HivmMore(crate::dialect::hivm_more::Kind),
 }
 
 /// How many values an operand group holds.

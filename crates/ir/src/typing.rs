@@ -8,7 +8,7 @@ use crate::entity::{Op, Type, Value};
 use crate::module::Module;
 use crate::opdef::{OpDef, ResultsDef, Trait};
 use crate::text::print_type;
-use crate::types::TypeKind;
+use crate::types::{Container, Shape, TypeKind};
 
 /// What values may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +46,8 @@ pub enum TypeOf {
     Element(&'static str),
     /// Something with the same elements, in a shape that the index relation tells.
     Like(&'static str),
+    /// The tensor of what a view has.
+    TensorOf(&'static str),
     /// This one.
     Fixed(Type),
 }
@@ -68,6 +70,8 @@ pub enum TypeRule {
     Each(&'static str, Class),
     /// The types of the first group follow from those of another: value by value where that has as many, else from its first.
     Is(&'static str, TypeOf),
+    /// The values of the first group have the types of the tensors in the second one: what an operation makes of destinations that are no memory.
+    Written(&'static str, &'static str),
     /// The elements of the first group are narrower than (wider than, as wide as) those of the second.
     Bits(&'static str, Width, &'static str),
 }
@@ -76,9 +80,12 @@ impl TypeOf {
     /// The group that it speaks of.
     pub const fn group(self) -> Option<&'static str> {
         match self {
-            TypeOf::Same(g) | TypeOf::Mask(g) | TypeOf::Loaded(g) | TypeOf::Element(g) | TypeOf::Like(g) => {
-                Some(g)
-            }
+            TypeOf::Same(g)
+            | TypeOf::Mask(g)
+            | TypeOf::Loaded(g)
+            | TypeOf::Element(g)
+            | TypeOf::TensorOf(g)
+            | TypeOf::Like(g) => Some(g),
             TypeOf::Fixed(_) => None,
         }
     }
@@ -93,6 +100,7 @@ impl TypeOf {
                 Some(m.with_element(from?, pointee))
             }
             TypeOf::Element(_) => from.map(|t| m.element_type(t)),
+            TypeOf::TensorOf(_) => tensor_of(m.type_kind(from?)).map(|kind| m.ty(kind)),
             TypeOf::Like(_) => None,
             TypeOf::Fixed(t) => Some(t),
         }
@@ -125,6 +133,9 @@ impl TypeOf {
             TypeOf::Mask(_) => shaped(Type::I1),
             TypeOf::Loaded(_) => m.pointee_type(from).is_some_and(shaped),
             TypeOf::Element(_) => found == m.element_type(from),
+            TypeOf::TensorOf(_) => {
+                tensor_of(m.type_kind(from)).is_some_and(|kind| kind == *m.type_kind(found))
+            }
             TypeOf::Like(_) => element(m, found) == element(m, from),
             TypeOf::Fixed(t) => found == t,
         }
@@ -137,6 +148,7 @@ impl TypeOf {
             TypeOf::Mask(g) => format!("i1 with the shape and layout of `{g}`"),
             TypeOf::Loaded(g) => format!("what `{g}` points to, with its shape and layout"),
             TypeOf::Element(g) => format!("the element type of `{g}`"),
+            TypeOf::TensorOf(g) => format!("the tensor of what `{g}` has"),
             TypeOf::Like(g) => format!("elements as those of `{g}`"),
             TypeOf::Fixed(t) => match t {
                 Type::I1 => "i1".into(),
@@ -190,7 +202,7 @@ impl TypeRule {
             TypeRule::All(_) => [None, None],
             TypeRule::Each(g, _) => [Some(g), None],
             TypeRule::Is(g, of) => [Some(g), of.group()],
-            TypeRule::Bits(a, _, b) => [Some(a), Some(b)],
+            TypeRule::Bits(a, _, b) | TypeRule::Written(a, b) => [Some(a), Some(b)],
         }
     }
 
@@ -200,6 +212,7 @@ impl TypeRule {
             TypeRule::All(class) => class.describe().into(),
             TypeRule::Each(g, class) => format!("`{g}`: {}", class.describe()),
             TypeRule::Is(g, of) => format!("`{g}`: {}", of.describe()),
+            TypeRule::Written(a, b) => format!("`{a}`: the types of the tensors in `{b}`"),
             TypeRule::Bits(a, Width::Below, b) => format!("`{a}` narrower than `{b}`"),
             TypeRule::Bits(a, Width::Above, b) => format!("`{a}` wider than `{b}`"),
             TypeRule::Bits(a, Width::Equal, b) => format!("`{a}` as wide as `{b}`"),
@@ -213,6 +226,26 @@ fn element(m: &Module, ty: Type) -> Type {
         TypeKind::TensorDesc { block } => m.element_type(*block),
         _ => m.element_type(ty),
     }
+}
+
+/// A tensor, of whatever shape.
+fn is_tensor(m: &Module, ty: Type) -> bool {
+    m.is_tensor(ty) || matches!(m.type_kind(ty), TypeKind::Shaped { container: Container::Tensor, .. })
+}
+
+/// The tensor of what a view has.
+fn tensor_of(view: &TypeKind) -> Option<TypeKind> {
+    let TypeKind::Shaped { container: Container::MemRef, shape, element, .. } = view else { return None };
+    let known: Option<Shape> = shape.iter().copied().collect();
+    Some(match known {
+        Some(shape) => TypeKind::Tensor { shape, element: *element, encoding: None },
+        None => TypeKind::Shaped {
+            container: Container::Tensor,
+            shape: shape.clone(),
+            element: *element,
+            rest: String::new(),
+        },
+    })
 }
 
 /// The values of a group of operands, or of the results of that name.
@@ -256,6 +289,11 @@ pub(crate) fn check(m: &Module, op: Op, def: &OpDef) -> Result<(), String> {
                         return Err(format!("`{name}` has type {found}; it must be {of}{source}"));
                     }
                 }
+            }
+            TypeRule::Written(results, written) => {
+                let made: Vec<Type> = types(written).filter(|&t| is_tensor(m, t)).collect();
+                let found: Vec<Type> = types(results).collect();
+                same_type_lists(m, "results", &found, "the tensors that are written", &made)?;
             }
             TypeRule::Bits(a, width, b) => {
                 for (from, to) in types(a).zip(types(b)) {
@@ -353,6 +391,10 @@ pub(crate) fn result_types(
         ResultsDef::Variadic(name) => def.types.iter().find_map(|rule| match rule {
             TypeRule::Is(of, TypeOf::Same(from)) if *of == name => {
                 Some(groups[def.group(from)?].iter().map(|&v| m.value_type(v)).collect())
+            }
+            TypeRule::Written(of, from) if *of == name => {
+                let types = groups[def.group(from)?].iter().map(|&v| m.value_type(v));
+                Some(types.filter(|&t| is_tensor(m, t)).collect())
             }
             _ => None,
         }),

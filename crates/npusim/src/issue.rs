@@ -290,7 +290,7 @@ impl Unit<'_, '_> {
     }
 
     fn memref(&mut self, op: Op, kind: memref::Kind) -> Result<()> {
-        let result = self.m.result(op);
+        let Some(&result) = self.m.results(op).first() else { return Err(self.unsupported(op)) };
         match kind {
             memref::Kind::ReinterpretCast => {
                 let cast = memref::ReinterpretCast(op);
@@ -334,6 +334,7 @@ impl Unit<'_, '_> {
                 let number = self.queues.scalar_read(self.m, op, &view)?;
                 self.set(result, number);
             }
+            _ => return Err(self.unsupported(op)),
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! The instructions that are emitted, with what each of them says for the types that it is given.
 
-use tilewright_ir::attrs::Truth;
+use tilewright_ir::attrs::{self, Truth};
 use tilewright_ir::dialect::hivm::{
     self, CastKind, CompareMode, DmaMode, Event, Kind as H, Pipe, PreQuant, ReduceKind, RoundMode,
 };
@@ -28,7 +28,7 @@ pub(super) fn copy(b: &mut Builder<'_>, from: Value, to: Value) -> Op {
 
 /// From global memory to L1, in the order that products want.
 pub(super) fn nd2nz(b: &mut Builder<'_>, from: Value, to: Value, no_alias: bool) -> Op {
-    hivm::Nd2nz::build(b, from, to, None, None, true, None, no_alias, &[]).0
+    hivm::Nd2nz::build(b, from, to, None, None, attrs::Flag(true), None, no_alias, &[]).0
 }
 
 /// What products were added up in, to L1 in the order that products want, or to global memory in rows; in the destination's type.
@@ -40,7 +40,7 @@ pub(super) fn fixpipe(b: &mut Builder<'_>, from: Value, to: Value, to_global: bo
         _ => None,
     };
     let mode = to_global.then_some(DmaMode::Nz2nd);
-    hivm::Fixpipe::build(b, from, to, &[], None, mode, quant, None, None, no_alias, &[]).0
+    hivm::Fixpipe::build(b, from, to, &[], None, mode, quant, None, None, None, no_alias, &[]).0
 }
 
 /// A product of so many rows, terms and columns, added to what is there unless `init`.
@@ -51,7 +51,7 @@ pub(super) fn mmad(
     [m, k, n]: [Value; 3],
     out: Value,
 ) -> Op {
-    let (no, none) = (false, &[][..]);
+    let (no, none) = (attrs::Flag(false), &[][..]);
     hivm::Mmad::build(b, left, right, init, m, k, n, out, none, none, None, no, no, no, no, None, &[]).0
 }
 

@@ -554,9 +554,29 @@ impl Lower<'_> {
                 _ => ins.push(self.buffer(op, v)?),
             }
         }
+        let wide = kind.needs_f32() && self.element(operands[0]) == Type::BF16;
+        if wide {
+            ins = ins.into_iter().map(|v| self.widened(op, v)).collect();
+        }
         let out = self.out(op, true);
-        emit(&mut Builder::before(self.m, op), kind, &ins, out);
+        let shape = self.shape(out);
+        let place = if wide { self.new_buffer(op, &shape, Type::F32, ascend::UB) } else { out };
+        emit(&mut Builder::before(self.m, op), kind, &ins, place);
+        if wide {
+            vcast(&mut Builder::before(self.m, op), place, out, false);
+        }
         Ok(())
+    }
+
+    /// A buffer of bf16, or a number, as 32-bit floats.
+    fn widened(&mut self, op: Op, v: Value) -> Value {
+        if self.m.value_type(v) == Type::BF16 {
+            return arith::Extf::build(&mut Builder::before(self.m, op), v, Type::F32).out(self.m);
+        }
+        let shape = self.shape(v);
+        let wide = self.new_buffer(op, &shape, Type::F32, ascend::UB);
+        vcast(&mut Builder::before(self.m, op), v, wide, false);
+        wide
     }
 
     fn reduce(&mut self, reduce: tt::Reduce) -> Result<()> {
@@ -565,6 +585,11 @@ impl Lower<'_> {
             unsupported(self.m, op, "reductions of anything but one tensor by a sum, a maximum or a minimum")
         })?;
         let (src, axis) = (self.m.operands(op)[0], reduce.axis(self.m) as usize);
+        if self.element(src) == Type::BF16 {
+            return Err(
+                unsupported(self.m, op, "reductions of bf16").note("reduce 32-bit floats: x.to(tl.float32)")
+            );
+        }
         let from = self.buffer(op, src)?;
         let (mut shape, element, result) = (self.shape(src), self.element(src), self.m.result(op));
         shape[axis] = 1;
@@ -631,6 +656,18 @@ enum Vector {
     Cast(bool),
     Compare(CompareMode, bool),
     Select,
+}
+
+impl Vector {
+    /// Whether it computes with floats of 16 and 32 bits, but not with bf16: such are widened, and the result rounded, which is what bf16 arithmetic means.
+    fn needs_f32(self) -> bool {
+        use hivm::Kind as H;
+        match self {
+            Vector::Unary(_) => true,
+            Vector::Binary(kind, _) => matches!(kind, H::Vadd | H::Vsub | H::Vmul | H::Vdiv),
+            _ => false,
+        }
+    }
 }
 
 /// Whether an operation converts truth values to numbers with a sign, or numbers to truth values.

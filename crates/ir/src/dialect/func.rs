@@ -32,4 +32,15 @@ crate::dialect! {
         effects(STAYS)
         format "attr-dict ($values^ `:` type($values))?"
     }
+
+    /// Calls a function.
+    op Call = "call" {
+        operands(args: var)
+        attrs(callee: crate::attrs::SymbolRef = "callee")
+        variadic_results(results)
+        index(Unrelated)
+        types()
+        effects(STAYS)
+        format "$callee `(` $args `)` attr-dict `:` functional-type($args, $results)"
+    }
 }

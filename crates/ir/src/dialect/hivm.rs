@@ -10,8 +10,9 @@
 
 use std::ops::Range;
 
+use super::shaped_rules as rules;
 use crate::attr_enum;
-use crate::attrs::Truth;
+use crate::attrs::{Flag, Truth};
 use crate::entity::Op;
 use crate::module::Module;
 use crate::opdef::{Access, Effect, Resource};
@@ -115,6 +116,18 @@ attr_enum! {
     }
 }
 
+attr_enum! {
+    /// How what a fixpipe writes is divided among the vector cores that go with a cube core.
+    #[allow(missing_docs)]
+    DualDstMode as "hivm.fixpipe_dual_dst_mode" { None = "NO_DUAL", Rows = "ROW_SPLIT", Columns = "COLUMN_SPLIT" }
+}
+
+attr_enum! {
+    /// Which of these vector cores a fixpipe writes for.
+    #[allow(missing_docs)]
+    SubBlock as "hivm.fixpipe_sub_block" { First = "sub_block_0", Second = "sub_block_1" }
+}
+
 const READ: Effect = Effect::new(Access::Read, Resource::Shared, Some("ins"));
 const WRITE: Effect = Effect::new(Access::Write, Resource::Shared, Some("out"));
 /// It is not to be moved or erased.
@@ -133,9 +146,10 @@ macro_rules! with_vectors {
                     attrs(broadcast: Option<Vec<i64>> = "broadcast", transpose: Option<Vec<i64>> = "transpose")
                     variadic_results(results)
                     index(Unrelated)
-                    types()
+                    types(Written("results", "out"))
                     effects(READ, WRITE)
                     format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`broadcast` `=` $broadcast^)? (`transpose` `=` $transpose^)? (`->` type($results)^)?"
+                    verify rules::elementwise
                 }
             )*
 
@@ -162,7 +176,7 @@ with_vectors! {
         Vlog1p = "hir.vlog1p";
         /// The exponent of each element.
         Vilogb = "hir.vilogb";
-        /// Each element times 2 to the power of another.
+        /// Each element times 2 to the power of another, which is a whole number in a float.
         Vldexp = "hir.vldexp";
         /// The square root of each element.
         Vsqrt = "hir.vsqrt";
@@ -198,10 +212,6 @@ with_vectors! {
         Vsub = "hir.vsub";
         /// The product of elements.
         Vmul = "hir.vmul";
-        /// The low and the high half of the product of elements.
-        Vmulext = "hir.vmulext";
-        /// The same of elements without a sign.
-        Vmulextui = "hir.vmulextui";
         /// The remainder of a division, with the sign of the dividend.
         Vmod = "hir.vmod";
         /// The same of elements without a sign.
@@ -282,9 +292,10 @@ with_vectors! {
         )
         variadic_results(results)
         index(Unrelated)
-        types()
+        types(Written("results", "out"))
         effects(READ, WRITE)
         format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict (`pad_mode` `=` $pad_mode^)? (`pad_value` `=` $pad_value^ `:` type($pad_value))? (`left_padding_num` `=` $left_padding_num^ `:` type($left_padding_num))? (`init_out_buffer` `=` $init_out_buffer^)? (`right_padding_num` `=` $right_padding_num^ `:` type($right_padding_num))? (`init_condition` `=` $init_condition^ `:` type($init_condition))? (`may_implicit_transpose_with_last_axis` `=` $may_implicit_transpose_with_last_axis^)? (`eviction_policy` `=` $eviction_policy^)? (`core_type` `=` $tcoretype^)? (`->` type($results)^)?"
+        verify rules::copy
     }
 
     /// Copies from UB to global memory (`PIPE_MTE3`).
@@ -296,9 +307,10 @@ with_vectors! {
         )
         variadic_results(results)
         index(Unrelated)
-        types()
+        types(Written("results", "out"))
         effects(READ, WRITE)
         format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict (`atomic` `=` $atomic_kind^)? (`->` type($results)^)?"
+        verify rules::copy
     }
 
     /// Copies between local memories: within UB (`PIPE_V`), from L1 to the operands of products (`PIPE_MTE1`).
@@ -307,18 +319,19 @@ with_vectors! {
         attrs(pad_mode: Option<PadMode> = "pad_mode", collapse_reassociation: Option<crate::Attr> = "collapse_reassociation")
         variadic_results(results)
         index(Unrelated)
-        types()
+        types(Written("results", "out"))
         effects(READ, WRITE)
         format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict (`pad_mode` `=` $pad_mode^)? (`pad_value` `=` $pad_value^ `:` type($pad_value))? (`collapse_reassociation` `=` $collapse_reassociation^)? (`->` type($results)^)?"
+        verify rules::copy
     }
 
     /// Copies from global memory to L1, in the order that products want (`PIPE_MTE2`).
     op Nd2nz = "hir.nd2nz" {
         operands(ins: one, out: one, pad_value: opt, init_condition: opt)
-        attrs(dst_continuous: bool = "dst_continuous", init_out_buffer: Option<Truth> = "init_out_buffer", no_alias: bool = "inter_no_alias")
+        attrs(dst_continuous: Flag = "dst_continuous", init_out_buffer: Option<Truth> = "init_out_buffer", no_alias: bool = "inter_no_alias")
         variadic_results(results)
         index(Unrelated)
-        types()
+        types(Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`init_out_buffer` `=` $init_out_buffer^)? (`pad_value` `=` $pad_value^ `:` type($pad_value))? (`init_condition` `=` $init_condition^ `:` type($init_condition))? (`->` type($results)^)?"
     }
@@ -328,25 +341,26 @@ with_vectors! {
         operands(ins: one, out: one, unit_flag_cond: var, quant_scale: opt)
         attrs(
             dma_mode: Option<DmaMode> = "dma_mode", pre_quant: Option<PreQuant> = "pre_quant",
-            dual_dst_mode: Option<crate::Attr> = "dual_dst_mode", unit_flag_mode: Option<crate::Attr> = "unit_flag_mode", no_alias: bool = "inter_no_alias",
+            dual_dst_mode: Option<DualDstMode> = "dual_dst_mode", sub_block: Option<SubBlock> = "sub_block_idx", unit_flag_mode: Option<crate::Attr> = "unit_flag_mode", no_alias: bool = "inter_no_alias",
         )
         variadic_results(results)
         index(Unrelated)
-        types(Is("unit_flag_cond", Fixed(crate::Type::I1)))
+        types(Is("unit_flag_cond", Fixed(crate::Type::I1)), Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`quant_scale` `=` $quant_scale^ `:` type($quant_scale))? (`dual_dst_mode` `=` $dual_dst_mode^)? (`unit_flag_mode` `(` $unit_flag_mode^ `)`)? (`unit_flag_cond` `(` $unit_flag_cond^ `)`)? (`->` type($results)^)?"
+        verify verify_fixpipe
     }
 
     /// `out = a · b`, added to what is there unless `init` (`PIPE_M`); m, k and n are the extents.
     op Mmad = "hir.mmadL1" {
         operands(a: one, b: one, init: one, m: one, k: one, n: one, out: one, sync_related_args: var, unit_flag_cond: var, per_channel_bias: opt)
         attrs(
-            a_transpose: bool = "a_transpose", b_transpose: bool = "b_transpose", enable_hf32: bool = "enable_HF32", enable_i4: bool = "enable_I4",
+            a_transpose: Flag = "a_transpose", b_transpose: Flag = "b_transpose", enable_hf32: Flag = "enable_HF32", enable_i4: Flag = "enable_I4",
             unit_flag_mode: Option<crate::Attr> = "unit_flag_mode",
         )
         variadic_results(results)
         index(Unrelated)
-        types(Is("init", Fixed(crate::Type::I1)), Is("unit_flag_cond", Fixed(crate::Type::I1)))
+        types(Is("init", Fixed(crate::Type::I1)), Is("unit_flag_cond", Fixed(crate::Type::I1)), Written("results", "out"))
         effects(Effect::new(Access::Read, Resource::Shared, Some("a")), Effect::new(Access::Read, Resource::Shared, Some("b")), WRITE)
         format "attr-dict `ins` `(` $a `,` $b `,` $init `,` $m `,` $k `,` $n (`,` $per_channel_bias^)? `:` type($a) `,` type($b) `,` type($init) `,` type($m) `,` type($k) `,` type($n) (`,` type($per_channel_bias)^)? `)` `outs` `(` $out `:` type($out) `)` (`sync_related_args` `(` $sync_related_args^ `:` type($sync_related_args) `)`)? (`unit_flag_mode` `(` $unit_flag_mode^ `)`)? (`unit_flag_cond` `(` $unit_flag_cond^ `)`)? (`->` type($results)^)?"
     }
@@ -360,9 +374,10 @@ with_vectors! {
         )
         variadic_results(results)
         index(Unrelated)
-        types()
+        types(Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`round_mode` `=` $round_mode^)? (`cast` `=` $cast^)? (`broadcast` `=` $broadcast^)? (`transpose` `=` $transpose^)? (`->` type($results)^)?"
+        verify rules::elementwise
     }
 
     /// The quotient of elements.
@@ -374,9 +389,10 @@ with_vectors! {
         )
         variadic_results(results)
         index(Unrelated)
-        types()
+        types(Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`isSigned` `=` $isSigned^)? (`isHP` `=` $isHP^)? (`broadcast` `=` $broadcast^)? (`transpose` `=` $transpose^)? (`->` type($results)^)?"
+        verify rules::elementwise
     }
 
     /// The larger of two elements.
@@ -385,9 +401,10 @@ with_vectors! {
         attrs(signed: Option<Truth> = "is_signed", broadcast: Option<Vec<i64>> = "broadcast", transpose: Option<Vec<i64>> = "transpose")
         variadic_results(results)
         index(Unrelated)
-        types()
+        types(Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`is_signed` `=` $is_signed^)? (`broadcast` `=` $broadcast^)? (`transpose` `=` $transpose^)? (`->` type($results)^)?"
+        verify rules::elementwise
     }
 
     /// The smaller of two elements.
@@ -396,9 +413,10 @@ with_vectors! {
         attrs(signed: Option<Truth> = "is_signed", broadcast: Option<Vec<i64>> = "broadcast", transpose: Option<Vec<i64>> = "transpose")
         variadic_results(results)
         index(Unrelated)
-        types()
+        types(Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`is_signed` `=` $is_signed^)? (`broadcast` `=` $broadcast^)? (`transpose` `=` $transpose^)? (`->` type($results)^)?"
+        verify rules::elementwise
     }
 
     /// Bits moved down by a number; without `is_signed = false` the sign moves in.
@@ -410,9 +428,10 @@ with_vectors! {
         )
         variadic_results(results)
         index(Unrelated)
-        types()
+        types(Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`round` `:` $round^)? (`is_signed` `:` $is_signed^)? (`broadcast` `=` $broadcast^)? (`transpose` `=` $transpose^)? (`->` type($results)^)?"
+        verify rules::elementwise
     }
 
     /// Whether elements compare so.
@@ -424,9 +443,10 @@ with_vectors! {
         )
         variadic_results(results)
         index(Unrelated)
-        types()
+        types(Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`compare_mode` `=` $compare_mode^)? (`is_signed` `:` $is_signed^)? (`broadcast` `=` $broadcast^)? (`transpose` `=` $transpose^)? (`->` type($results)^)?"
+        verify rules::elementwise
     }
 
     /// A number, or the elements of a view along its dimensions of extent 1 (`broadcast_dims`), as often as the destination has them.
@@ -435,9 +455,10 @@ with_vectors! {
         attrs(broadcast_dims: Option<Vec<i64>> = "broadcast_dims")
         variadic_results(results)
         index(Unrelated)
-        types()
+        types(Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`broadcast_dims` `=` $broadcast_dims^)? (`->` type($results)^)?"
+        verify rules::broadcast
     }
 
     /// Elements combined along dimensions, of which the destination has one.
@@ -449,9 +470,10 @@ with_vectors! {
         )
         variadic_results(results)
         index(Unrelated)
-        types()
+        types(Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict $arith `ins` `(` $ins `:` type($ins) `)` (`indices` `(` $indices^ `:` type($indices) `)`)? `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`unsigned_src` `=` $unsigned_src^)? (`tie_break_left` `=` $tie_break_left^)? `reduce_dims` `=` $reduce_dims (`->` type($results)^)?"
+        verify rules::reduction
     }
 
     /// Numbers: `offset` and on from there, by a stride for each dimension.
@@ -459,9 +481,10 @@ with_vectors! {
         operands(out: one, offset: opt, strides: var)
         variadic_results(results)
         index(Unrelated)
-        types(Is("offset", Fixed(crate::Type::INDEX)), Is("strides", Fixed(crate::Type::INDEX)))
+        types(Is("offset", Fixed(crate::Type::INDEX)), Is("strides", Fixed(crate::Type::INDEX)), Written("results", "out"))
         effects(WRITE)
         format "attr-dict (`offset` `[` $offset^ `]`)? `strides` `[` $strides `]` `outs` `(` $out `:` type($out) `)` (`->` type($results)^)?"
+        verify rules::range
     }
 
     /// Raises a flag when the instructions before it in the queue `set_pipe` are done.
@@ -564,4 +587,13 @@ fn verify_flag(module: &Module, op: Op) -> Result<(), String> {
 
 fn verify_pointer_cast(module: &Module, op: Op) -> Result<(), String> {
     if PointerCast(op).addrs(module).is_empty() { Err("it needs an address".into()) } else { Ok(()) }
+}
+
+fn verify_fixpipe(module: &Module, op: Op) -> Result<(), String> {
+    let fixpipe = Fixpipe(op);
+    let divides = fixpipe.dual_dst_mode(module).is_some_and(|mode| mode != DualDstMode::None);
+    if divides && fixpipe.sub_block(module).is_some() {
+        return Err("what is divided among vector cores is for no single one of them".into());
+    }
+    Ok(())
 }

@@ -3,26 +3,37 @@
 //! Formats are in MLIR's declarative assembly notation: literals in backquotes, `$name` for an operand group or
 //! attribute, `type($name)`, `short-type(ttg.memdesc, $name)` (the
 //! type without its name), `functional-type(from, to)`, `attr-dict`, `token($dep)` (brackets, with the operand in them, where there is
-//! a token), `pairs($a, $b)` (`, %a[%b]` for each), `indices($a, $known)` (`[%a, 4]`: values, and numbers from an attribute), `( ... ^ ... )?` for an optional group anchored at
+//! a token), `pairs($a, $b)` (`, %a[%b]` for each), `indices($a, $known)` (`[%a, 4]`: values, and numbers from an attribute), `region($body)`, `( ... ^ ... )?` for an optional group anchored at
 //! the marked element, `oilist(clause | ...)` for clauses in any order, each with an attribute that decides whether it is
 //! printed, and an empty literal where no space is wanted. Types that a format does not print are inferred: see
 //! [`text`](crate::text).
 
+pub mod affine;
+pub mod annotation;
 pub mod arith;
 pub mod blackwell;
+pub mod bufferization;
 pub mod builtin;
 pub mod cf;
 pub mod func;
 pub mod gpu;
+pub mod hfusion;
 pub mod hivm;
+pub mod hivm_more;
+pub mod linalg;
 pub mod llvm;
 pub mod math;
 pub mod memref;
+pub mod memref_ext;
 pub mod scf;
+pub mod scope;
+mod shaped_rules;
+pub mod tensor;
 pub mod tt;
 pub mod ttg;
 pub mod ttng;
 pub mod ub;
+pub mod vector;
 
 use crate::opdef::OpDef;
 
@@ -43,7 +54,17 @@ pub fn all_defs() -> impl Iterator<Item = &'static OpDef> {
         gpu::DEFS,
         func::DEFS,
         memref::DEFS,
+        memref_ext::DEFS,
+        tensor::DEFS,
+        vector::DEFS,
+        bufferization::DEFS,
+        affine::DEFS,
+        linalg::DEFS,
+        scope::DEFS,
+        annotation::DEFS,
+        hfusion::DEFS,
         hivm::DEFS,
+        hivm_more::DEFS,
     ]
     .into_iter()
     .flatten()

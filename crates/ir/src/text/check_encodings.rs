@@ -102,7 +102,18 @@ pub(super) fn check_text(text: &str) -> Result<(), String> {
     match text.split_once('<') {
         Some(("#ttg.amd_mfma", parameters)) => amd_mfma(parameters),
         Some(("#ttg.dot_op", parameters)) => operand_of_amd(parameters),
+        Some(("#hivm.data_layout", parameters)) => data_layout(parameters),
         _ => Ok(()),
+    }
+}
+
+/// An order of matrices in memory of Ascend's cores: those of the operands of a product say whether they are transposed.
+fn data_layout(text: &str) -> Result<(), String> {
+    let name = text.split([',', '>']).next().unwrap_or("").trim();
+    match (name, parameter(text, "transpose")) {
+        ("dotA_ND" | "dotB_ND", None) => Err("`transpose` must be given for dotA_ND and dotB_ND".into()),
+        ("dotA_ND" | "dotB_ND" | "ND", _) | (_, None) => Ok(()),
+        (name, Some(_)) => Err(format!("`transpose` says nothing of {name}")),
     }
 }
 

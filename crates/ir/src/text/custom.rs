@@ -497,6 +497,11 @@ fn parse_select(p: &mut Parser<'_>, def: &'static OpDef, loc: Loc) -> Result<Op>
 
 /// Ends the block of a region with `scf.yield` where the text leaves it out.
 fn ensure_yield(p: &mut Parser<'_>, region: Region, loc: Loc) {
+    ensure_end(p, region, scf::Kind::Yield.def(), loc);
+}
+
+/// Ends the last block of a region with an operation that gives nothing, where the text leaves it out.
+pub(super) fn ensure_end(p: &mut Parser<'_>, region: Region, end: &'static OpDef, loc: Loc) {
     let block = match p.module.region_blocks(region) {
         [] => p.module.append_block(region, &[]),
         &[.., last] => last,
@@ -506,8 +511,10 @@ fn ensure_yield(p: &mut Parser<'_>, region: Region, loc: Loc) {
         .last_op(block)
         .is_some_and(|o| p.module.has_trait(o, Trait::Terminator) || !p.module.successors(o).is_empty());
     if !ended {
-        let mut spec = OpSpec::new(scf::Kind::Yield.def(), loc);
-        spec.operand_group(&[]);
+        let mut spec = OpSpec::new(end, loc);
+        for _ in end.operands {
+            spec.operand_group(&[]);
+        }
         let op = p.module.create_op(spec);
         p.module.append_op(block, op);
     }

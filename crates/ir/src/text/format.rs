@@ -30,6 +30,8 @@ pub(crate) enum Anchor {
     Attr(usize),
     /// There are results.
     Results,
+    /// The operand group is not empty, or the attribute present.
+    Either(usize, usize),
 }
 
 /// One element of a format.
@@ -51,6 +53,8 @@ pub(crate) enum Element {
     Pairs(usize, usize),
     /// `[%a, 4]`: values of a group, between them the numbers of an attribute.
     Indices(usize, usize),
+    /// `{ ... }`
+    Region(usize),
     Optional(Anchor, Vec<Element>),
     /// Clauses in any order, each with the attribute that decides whether it is printed.
     Oilist(Vec<(Anchor, Vec<Element>)>),
@@ -178,18 +182,13 @@ impl Compiler<'_> {
                 }
                 _ => {
                     let element = self.directive()?;
-                    if let Element::Types(of) = element
-                        && self.rest.starts_with('^')
-                    {
-                        self.rest = &self.rest[1..];
-                        anchor = match of {
-                            TypesOf::Operands(g) => Some(Anchor::Operands(g)),
-                            TypesOf::AllResults => Some(Anchor::Results),
-                            _ => {
-                                return Err(
-                                    "types of operands, or of all results, can be an anchor".to_string()
-                                );
-                            }
+                    if let Some(rest) = self.rest.strip_prefix('^') {
+                        self.rest = rest;
+                        anchor = match &element {
+                            Element::Types(TypesOf::Operands(g)) => Some(Anchor::Operands(*g)),
+                            Element::Types(TypesOf::AllResults) => Some(Anchor::Results),
+                            Element::Indices(g, a) => Some(Anchor::Either(*g, *a)),
+                            _ => return Err(format!("{element:?} cannot be an anchor")),
                         };
                     }
                     elements.push(element);
@@ -200,14 +199,15 @@ impl Compiler<'_> {
     }
 
     /// What is written as a word: `attr-dict`, `type(…)`, `short-type(…)`, `functional-type(…)`, `token(…)`, `pairs(…)`,
-    /// `indices(…)`, `oilist(…)`.
+    /// `indices(…)`, `region(…)`, `oilist(…)`.
     fn directive(&mut self) -> Result<Element, String> {
         let word = self.word().to_string();
         if word == "attr-dict" {
             return Ok(Element::AttrDict);
         }
-        let known = ["type", "short-type", "functional-type", "token", "pairs", "indices", "oilist"]
-            .contains(&word.as_str());
+        let known =
+            ["type", "short-type", "functional-type", "token", "pairs", "indices", "region", "oilist"]
+                .contains(&word.as_str());
         if !known {
             return Err(format!("unknown directive `{word}` at `{}`", self.rest));
         }
@@ -229,6 +229,12 @@ impl Compiler<'_> {
                 let attr = attr.ok_or(format!("unknown attribute ${name}"))?;
                 self.printed_attrs.push(attr);
                 Element::Indices(group, attr)
+            }
+            "region" => {
+                self.expect("$")?;
+                let name = self.word().to_string();
+                let region = self.def.regions.iter().position(|r| r.name == name);
+                Element::Region(region.ok_or(format!("unknown region ${name}"))?)
             }
             "short-type" => {
                 let name = ["ttg.memdesc", "tt.tensordesc", "tt.ptr"].into_iter().find(|n| self.eat(n));

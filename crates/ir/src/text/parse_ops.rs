@@ -59,6 +59,9 @@ impl<'s> Parser<'s> {
                     "unrealized_conversion_cast" => "builtin.unrealized_conversion_cast",
                     // What Triton before 3.6 writes for `ttg.barrier`.
                     "gpu.barrier" => "ttg.barrier",
+                    // What stands in functions may leave out the name of their dialect.
+                    "return" => "func.return",
+                    "call" => "func.call",
                     w => w,
                 };
                 let Some(def) = find_def(name) else {
@@ -338,6 +341,7 @@ impl<'s> Parser<'s> {
             all_operand_types: None,
             all_result_types: None,
             token: false,
+            regions: vec![None; def.regions.len()],
             spec: OpSpec::new(def, loc),
         };
         self.elements(def, &format.elements, &mut parsed)?;
@@ -415,8 +419,10 @@ impl<'s> Parser<'s> {
                     }
                 }
                 Element::Indices(g, a) => self.indices(def, *g, *a, parsed)?,
+                Element::Region(i) => parsed.regions[*i] = Some(self.formatted_region(def, *i)?),
                 Element::Optional(anchor, inner) => {
-                    if self.starts(&inner[0]) {
+                    let first = inner.iter().find(|e| !matches!(e, Element::NoSpace));
+                    if first.is_some_and(|first| self.starts(first)) {
                         self.elements(def, inner, parsed)?;
                     } else if *anchor == Anchor::Results {
                         parsed.all_result_types = Some(Vec::new());
@@ -472,9 +478,11 @@ impl<'s> Parser<'s> {
                 None => Err(self.error_at(at, format!("one of {} expected", declared.keywords.join(", ")))),
             };
         }
-        let base = declared.ty.strip_prefix("Option<").map_or(declared.ty, |t| t.trim_end_matches('>'));
+        let ty = declared.ty.replace(' ', "");
+        let base = ty.strip_prefix("Option<").map_or(ty.as_str(), |t| t.trim_end_matches('>'));
         match base {
             "bool" => Ok(AttrKind::Bool(true)),
+            "Flag" => Ok(AttrKind::Unit),
             "String" => Ok(AttrKind::Str(self.parse_string()?)),
             "SymbolRef" => Ok(AttrKind::Symbol(self.parse_symbol()?)),
             "i32" => Ok(AttrKind::Int(i64::from(self.parse_i32()?), Type::I32)),
@@ -533,11 +541,15 @@ impl<'s> Parser<'s> {
 
     fn types_into(&mut self, of: TypesOf, def: &OpDef, parsed: &mut Parsed<'s>) -> Result<()> {
         let one = match of {
-            TypesOf::Operands(g) => def.operands[g].arity == Arity::One,
+            TypesOf::Operands(g) => def.operands[g].arity != Arity::Variadic,
             TypesOf::Result(_) => true,
             TypesOf::AllOperands | TypesOf::AllResults => false,
         };
-        let types = if one { vec![self.parse_type()?] } else { self.type_list()? };
+        let types = match of {
+            _ if one => vec![self.parse_type()?],
+            TypesOf::AllResults if self.peek() == Token::Punct(b'(') => self.result_type_list()?,
+            _ => self.type_list()?,
+        };
         self.store_types(of, types, parsed)
     }
 
@@ -646,7 +658,31 @@ impl<'s> Parser<'s> {
         if parsed.token {
             parsed.spec.results.push(Type::ASYNC_TOKEN);
         }
-        Ok(self.module.create_op(parsed.spec))
+        let op = self.module.create_op(parsed.spec);
+        for (i, holder) in parsed.regions.into_iter().enumerate() {
+            let Some(holder) = holder else { continue };
+            let (from, to) = (self.module.regions(holder)[0], self.module.regions(op)[i]);
+            self.module.move_blocks(from, to);
+            self.module.erase_op(holder);
+        }
+        Ok(op)
+    }
+
+    /// `{ ... }` of an operation that is not there yet: an operation that holds it until then. What ends it may be left out where it gives nothing.
+    fn formatted_region(&mut self, def: &'static OpDef, index: usize) -> Result<Op> {
+        let at = self.position();
+        let loc = self.loc_of(at);
+        let mut spec = OpSpec::unregistered(&mut self.module, "region", loc);
+        spec.regions = 1;
+        let holder = self.module.create_op(spec);
+        let region = self.module.regions(holder)[0];
+        self.region(region, &[])?;
+        let ends = find_def(def.regions[index].ends)
+            .filter(|end| end.operands.iter().all(|o| o.arity != Arity::One));
+        if let Some(end) = ends {
+            custom::ensure_end(self, region, end, loc);
+        }
+        Ok(holder)
     }
 
     /// The operands of group `g`, whose types are not printed: they have values, or types that follow from what is known.
@@ -686,6 +722,8 @@ struct Parsed<'s> {
     all_result_types: Option<Vec<Type>>,
     /// Whether the text says that there is a token.
     token: bool,
+    /// Operations that hold what was read of the regions.
+    regions: Vec<Option<Op>>,
     spec: OpSpec,
 }
 

@@ -120,6 +120,10 @@ impl<'s> Parser<'s> {
             // Of a block's integers only reductions look at the sign, and there are none of so few bits.
             "si8" | "ui8" if self.in_descriptor => Type::I8,
             "si16" | "ui16" if self.in_descriptor => Type::I16,
+            // Integers with a sign or without one, and floats that are not modelled, are elements of accelerators' views: text.
+            _ if !self.in_descriptor && is_other_number(name) => {
+                self.module.ty(TypeKind::Opaque(name.to_string()))
+            }
             _ => {
                 let digits = name.strip_prefix('i')?;
                 if digits.is_empty() || digits.starts_with('0') || !digits.bytes().all(|b| b.is_ascii_digit())
@@ -208,7 +212,7 @@ impl<'s> Parser<'s> {
             return Err(self.error_here("`,` or `>` expected"));
         }
         self.reset(end);
-        let rest = self.expand_aliases(behind, end - 1)?;
+        let rest = evenly_spaced(&self.expand_aliases(behind, end - 1)?);
         Ok(self.module.ty(TypeKind::Shaped { container, shape, element, rest }))
     }
 
@@ -506,8 +510,8 @@ impl<'s> Parser<'s> {
         if hex {
             return Err(self.unsupported_at(start, "dense elements given as a hexadecimal string"));
         }
-        if !self.module.is_tensor(ty) {
-            return Err(self.unsupported_at(start, "dense elements that are not a tensor"));
+        if super::constants::static_shape(&self.module, ty).is_none() {
+            return Err(self.unsupported_at(start, "dense elements of anything but a shape that is known"));
         }
         let element = self.module.element_type(ty);
         let mut attrs = Vec::with_capacity(items.len());
@@ -779,6 +783,37 @@ impl<'s> Parser<'s> {
         }
         Ok(out)
     }
+}
+
+/// Text with one space behind commas and colons and none inside of brackets, so that the same text is the same type.
+fn evenly_spaced(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut in_string = false;
+    let mut space = false;
+    for c in text.chars() {
+        if in_string || !c.is_whitespace() {
+            let closes = ",:)]><".contains(c) && !out.ends_with('-');
+            if space && !closes && !out.ends_with(['<', '(', '[']) {
+                out.push(' ');
+            }
+            out.push(c);
+            in_string ^= c == '"';
+            space = !in_string && ",:".contains(c);
+        } else {
+            space = true;
+        }
+    }
+    // An offset of 0 is none.
+    out.replace(", offset: 0>", ">")
+}
+
+/// `si8`, `ui8`, `f4E2M1FN`
+fn is_other_number(name: &str) -> bool {
+    let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
+    let integer = name.strip_prefix("si").or_else(|| name.strip_prefix("ui"));
+    let float = name.strip_prefix('f').and_then(|n| n.split_once('E')).filter(|(bits, _)| digits(bits));
+    integer.is_some_and(digits)
+        || float.is_some_and(|(_, rest)| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// The value held sign-extended from a width, if it fits signed or unsigned.

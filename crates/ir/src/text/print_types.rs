@@ -426,10 +426,10 @@ impl Aliases {
             }
             AttrKind::Dense(values, ty) => {
                 out.push_str("dense<");
-                match m.shape(*ty) {
+                match super::constants::static_shape(m, *ty) {
                     // An empty list has no rows to nest.
                     Some(shape) if shape.iter().map(|&d| d as usize).product::<usize>() == values.len() => {
-                        self.dense(m, values, shape, out);
+                        self.dense(m, values, &shape, out);
                     }
                     _ => self.dense(m, values, &[values.len() as u32], out),
                 }

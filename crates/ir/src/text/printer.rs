@@ -10,7 +10,7 @@ use crate::attrs::{AttrKind, AttrValue};
 use crate::entity::{Attr, Block, Op, Region, Type, Value};
 use crate::memref::{Index, index_list};
 use crate::module::Module;
-use crate::opdef::{Arity, OpDef};
+use crate::opdef::{Arity, AttrDef, OpDef};
 
 /// The attribute that keeps the `<{...}>` properties of an unregistered operation.
 pub(crate) const PROPERTIES: &str = "__properties";
@@ -284,6 +284,9 @@ impl<'m> Printer<'m> {
             Anchor::Operands(g) => !self.m.operand_group(op, g).is_empty(),
             Anchor::Attr(a) => self.m.op_attr(op, def.attrs[a].name).is_some(),
             Anchor::Results => !self.m.results(op).is_empty(),
+            Anchor::Either(g, a) => {
+                !self.m.operand_group(op, g).is_empty() || self.m.op_attr(op, def.attrs[a].name).is_some()
+            }
         }
     }
 
@@ -313,15 +316,7 @@ impl<'m> Printer<'m> {
                     self.space(s);
                     self.values(values);
                 }
-                Element::Attr(a) => {
-                    let Some(attr) = self.m.op_attr(op, def.attrs[*a].name) else { continue };
-                    // A flag is said by the words around it.
-                    if def.attrs[*a].ty == "bool" {
-                        continue;
-                    }
-                    self.space(s);
-                    self.bare_attr(attr, def.attrs[*a].mnemonic);
-                }
+                Element::Attr(a) => self.attr_element(op, &def.attrs[*a], s),
                 Element::AttrDict => {
                     let mut skip: Vec<&str> =
                         format.printed_attrs.iter().map(|&a| def.attrs[a].name).collect();
@@ -340,18 +335,7 @@ impl<'m> Printer<'m> {
                     self.space(s);
                     self.types(op, *of);
                 }
-                Element::ShortTypes(name, of) => {
-                    self.space(s);
-                    let start = self.out.len();
-                    self.types(op, *of);
-                    let prefix = format!("!{name}<");
-                    let short =
-                        self.out[start..].strip_prefix(prefix.as_str()).map(|rest| format!("<{rest}"));
-                    if let Some(short) = short {
-                        self.out.truncate(start);
-                        self.push(&short);
-                    }
-                }
+                Element::ShortTypes(name, of) => self.short_types(op, name, *of, s),
                 Element::FunctionalType(from, to) => {
                     self.space(s);
                     self.function_type(self.values_of(op, *from), self.values_of(op, *to));
@@ -382,6 +366,10 @@ impl<'m> Printer<'m> {
                     let list = index_list(self.m.operand_group(op, *g), known.flatten().as_deref());
                     self.indices(&list);
                 }
+                Element::Region(i) => {
+                    self.space(s);
+                    self.region(self.m.regions(op)[*i], true, false);
+                }
                 Element::Optional(anchor, inner) => {
                     if self.anchored(op, def, *anchor) {
                         self.elements(op, def, format, inner, s);
@@ -395,6 +383,34 @@ impl<'m> Printer<'m> {
                     }
                 }
             }
+        }
+    }
+
+    /// An attribute outside of the attribute dictionary.
+    fn attr_element(&mut self, op: Op, declared: &AttrDef, s: &mut Spacing) {
+        let Some(attr) = self.m.op_attr(op, declared.name) else { return };
+        // A flag is said by the words around it.
+        if matches!(declared.ty, "bool" | "Flag") {
+            return;
+        }
+        self.space(s);
+        match self.m.attr_kind(attr) {
+            // Nothing else says its type.
+            AttrKind::Int(..) if declared.ty.contains("Attr") => self.attr(attr),
+            _ => self.bare_attr(attr, declared.mnemonic),
+        }
+    }
+
+    /// Types without their leading `!name`.
+    fn short_types(&mut self, op: Op, name: &str, of: TypesOf, s: &mut Spacing) {
+        self.space(s);
+        let start = self.out.len();
+        self.types(op, of);
+        let prefix = format!("!{name}<");
+        let short = self.out[start..].strip_prefix(prefix.as_str()).map(|rest| format!("<{rest}"));
+        if let Some(short) = short {
+            self.out.truncate(start);
+            self.push(&short);
         }
     }
 
@@ -430,6 +446,16 @@ impl<'m> Printer<'m> {
             }
             AttrKind::I64Array(values) => {
                 let _ = write!(self.out, "{values:?}");
+            }
+            AttrKind::Array(items) => {
+                self.push("[");
+                for (i, &item) in items.iter().enumerate() {
+                    if i > 0 {
+                        self.push(", ");
+                    }
+                    self.bare_attr(item, "");
+                }
+                self.push("]");
             }
             AttrKind::Keyword(k) => self.push(k),
             AttrKind::Int(..) | AttrKind::Float(..) => self.aliases.number(self.m, attr, &mut self.out),
