@@ -21,6 +21,7 @@ from tilewright.tle.raw.mlir import (
     scf,
     tensor,
     vassert,
+    vector,
     vprintf,
 )
 
@@ -362,7 +363,7 @@ TEXT = """
     }
     func.func @wrong(%x: memref<8x96xf32, 3>) {
       %t = gpu.thread_id x
-      %v = vector.load %x[%t, %t] : memref<8x96xf32, 3>, vector<4xf32>
+      %v = vector.shuffle %t, %t [0, 1] : vector<1xi32>, vector<1xi32>
     }
 """
 
@@ -442,10 +443,218 @@ def test_several_results_under_one_name(device):
     np.testing.assert_array_equal(device.numpy(out), want)
 
 
+# How often 3n + 1, or n / 2, until it is 1, each thread for its own number; and a loop that all threads leave at once.
+WHILE = """
+    func.func @steps(%x: memref<?xi32, 3>, %n: i32) {
+      %t = nvvm.read.ptx.sreg.tid.x : i32
+      %c0 = arith.constant 0 : i32
+      %c1 = arith.constant 1 : i32
+      %c2 = arith.constant 2 : i32
+      %c3 = arith.constant 3 : i32
+      %start = memref.load %x[%t] : memref<?xi32, 3>
+      %r:2 = scf.while (%a = %start, %steps = %c0) : (i32, i32) -> (i32, i32) {
+        %more = arith.cmpi sgt, %a, %c1 : i32
+        scf.condition(%more) %a, %steps : i32, i32
+      } do {
+      ^bb0(%b: i32, %s: i32):
+        %odd = arith.andi %b, %c1 : i32
+        %is_odd = arith.cmpi ne, %odd, %c0 : i32
+        %next = scf.if %is_odd -> (i32) {
+          %m = arith.muli %b, %c3 : i32
+          %u = arith.addi %m, %c1 : i32
+          scf.yield %u : i32
+        } else {
+          %h = arith.divsi %b, %c2 : i32
+          scf.yield %h : i32
+        }
+        %s1 = arith.addi %s, %c1 : i32
+        scf.yield %next, %s1 : i32, i32
+      }
+      scf.while (%k = %c0) : (i32) -> () {
+        %l = arith.cmpi slt, %k, %n : i32
+        scf.condition(%l)
+      } do {
+        %k1 = arith.addi %k, %c1 : i32
+        scf.yield %k1 : i32
+      }
+      %sum = arith.addi %r#0, %r#1 : i32
+      memref.store %sum, %x[%t] : memref<?xi32, 3>
+      return
+    }
+    func.func @nested(%x: memref<?xi32, 3>) {
+      %c = arith.constant true
+      scf.while : () -> () {
+        scf.if %c {
+        }
+        scf.condition(%c)
+      } do {
+        scf.yield
+      }
+      return
+    }
+    func.func @endless(%x: memref<?xi32, 3>) {
+      scf.while : () -> () {
+      } do {
+        scf.yield
+      }
+      return
+    }
+"""
+
+
+@dialect(name="mlir", source=WHILE)
+def steps(x: InOut["memref<?xi32, 3>"], n: Input["i32"]): ...
+
+
+@dialect(name="mlir", source=WHILE, extern_func_name="nested")
+def nested_while(x, n): ...
+
+
+@dialect(name="mlir", source=WHILE, extern_func_name="endless")
+def endless_while(x, n): ...
+
+
+@triton.jit
+def while_kernel(x_ptr, n, CASE: tl.constexpr):
+    at = tl.arange(0, 128)
+    x = tl.load(x_ptr + at)
+    if CASE == 0:
+        tle.raw.call(steps, [x, n])
+    elif CASE == 1:
+        tle.raw.call(nested_while, [x, n])
+    else:
+        tle.raw.call(endless_while, [x, n])
+    tl.store(x_ptr + at, x)
+
+
+def test_while_in_text(device):
+    x = np.arange(1, 129, dtype=np.int32)
+    out = device.array(x.copy())
+    while_kernel[(1,)](out, 5, 0)
+    np.testing.assert_array_equal(device.numpy(out), [1 + steps_of(int(n)) for n in x])
+
+
+def test_whiles_that_are_not_read():
+    x = np.zeros(128, np.int32)
+    for case, message in [
+        (1, "not supported yet: a region in front of the condition of scf.while"),
+        (2, "the first region of scf.while ends in scf.condition"),
+    ]:
+        with pytest.raises(triton.CompilationError, match=message):
+            while_kernel[(1,)](x, 5, case)
+
+
 def test_text_that_is_not_read(monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_BACKEND", "interp")
     args = np.zeros((8, 96), np.float32), np.zeros((8, 32), np.float32)
-    with pytest.raises(triton.CompilationError, match=r"line 30: not supported yet: %v = vector\.load"):
+    with pytest.raises(triton.CompilationError, match=r"line 30: not supported yet: %v = vector\.shuffle"):
         text_kernel[(1,)](*args, 1)
     with pytest.raises(triton.CompilationError, match=r"no function @nothing; there are: row_sums, wrong"):
         text_kernel[(1,)](*args, 2)
+
+
+# ---- vectors -----------------------------------------------------------------------------------------------------
+
+VECTORS = """
+    func.func @rows(%x: memref<32x12xf32, 3>, %i: memref<32x8xi32, 3>, %n: i32) {
+      %t = nvvm.read.ptx.sreg.tid.x : i32
+      %c0 = arith.constant 0 : i32
+      %c4 = arith.constant 4 : i32
+      %c8 = arith.constant 8 : i32
+      %two = arith.constant dense<2.0> : vector<4xf32>
+      %zero = arith.constant 0.0 : f32
+      %a = vector.load %x[%t, %c0] : memref<32x12xf32, 3>, vector<4xf32>
+      %b = vector.load %x[%t, %c4] : memref<32x12xf32, 3>, vector<4xf32>
+      %c = vector.fma %a, %two, %b : vector<4xf32>
+      %negative = arith.cmpf olt, %c, %b : vector<4xf32>
+      %d = arith.select %negative, %b, %c : vector<4xi1>, vector<4xf32>
+      %s = vector.reduction <add>, %a : vector<4xf32> into f32
+      %m = vector.reduction <maximumf>, %b, %s : vector<4xf32> into f32
+      %e = vector.insert %m, %d[1] : f32 into vector<4xf32>
+      %f = vector.extract %a[2] : f32 from vector<4xf32>
+      %first = arith.cmpf olt, %f, %zero : f32
+      scf.if %first {
+        vector.store %e, %x[%t, %c8] : memref<32x12xf32, 3>, vector<4xf32>
+      } else {
+        %g = vector.broadcast %f : f32 to vector<4xf32>
+        vector.store %g, %x[%t, %c8] : memref<32x12xf32, 3>, vector<4xf32>
+      }
+      %p = vector.load %i[%t, %c0] : memref<32x8xi32, 3>, vector<8xi32>
+      %k = vector.extractelement %p[%n : i32] : vector<8xi32>
+      %q = vector.insertelement %t, %p[%n : i32] : vector<8xi32>
+      %r = arith.addi %q, %q : vector<8xi32>
+      vector.store %r, %i[%t, %c0] : memref<32x8xi32, 3>, vector<8xi32>
+      memref.store %k, %i[%t, %c0] : memref<32x8xi32, 3>
+      return
+    }
+"""
+
+
+@dialect(name="mlir", source=VECTORS)
+def rows(x: InOut["memref<32x12xf32, 3>"], i: InOut["memref<32x8xi32, 3>"], n: Input["i32"]): ...
+
+
+@dialect(name="mlir")
+def scaled(x: InOut["memref<32x12xf32, 3>"], factor: Input["f32"]):
+    t = nvvm.read_ptx_sreg_tid_x()
+    six = ir.VectorType.get([6], ir.F32Type.get())
+    v = vector.load(six, x, [t, arith.constant(ir.IntegerType.get_signless(32), 3)])
+    for _ in range(t):
+        v = arith.addf(v, vector.splat(six, factor))
+    vector.store(v, x, [t, arith.constant(ir.IntegerType.get_signless(32), 3)])
+
+
+@dialect(name="mlir")
+def mixed(x: InOut["memref<32x12xf32, 3>"], factor: Input["f32"]):
+    t = nvvm.read_ptx_sreg_tid_x()
+    zero = arith.constant(ir.IntegerType.get_signless(32), 0)
+    v = vector.load(ir.VectorType.get([4], ir.F32Type.get()), x, [t, zero])
+    vector.store(arith.addf(v, memref.load(x, [t, zero])), x, [t, zero])
+
+
+@triton.jit
+def vector_kernel(x_ptr, i_ptr, n, CASE: tl.constexpr):
+    row = tl.arange(0, 32)[:, None]
+    at, places = row * 12 + tl.arange(0, 12)[None, :], row * 8 + tl.arange(0, 8)[None, :]
+    x, i = tl.load(x_ptr + at), tl.load(i_ptr + places)
+    if CASE == 0:
+        tle.raw.call(rows, [x, i, n], hardware={"threads": (32,)})
+    elif CASE == 1:
+        tle.raw.call(scaled, [x, 0.5], hardware={"threads": (32,)})
+    else:
+        tle.raw.call(mixed, [x, 0.5], hardware={"threads": (32,)})
+    tl.store(x_ptr + at, x)
+    tl.store(i_ptr + places, i)
+
+
+def test_vectors_in_text(device):
+    x, i = numbers((32, 12)), numbers((32, 8), "int32", 1)
+    outs = device.array(x.copy()), device.array(i.copy())
+    vector_kernel[(1,)](*outs, 5, 0)
+    a, b = x[:, :4], x[:, 4:8]
+    c = 2 * a + b
+    e = np.where(c < b, b, c)
+    e[:, 1] = np.maximum(b.max(1), a.sum(1))
+    want = x.copy()
+    want[:, 8:] = np.where(a[:, 2:3] < 0, e, a[:, 2:3])
+    np.testing.assert_array_equal(device.numpy(outs[0]), want)
+    ints = i.copy()
+    ints[:, 5] = np.arange(32)
+    ints *= 2
+    ints[:, 0] = i[:, 5]
+    np.testing.assert_array_equal(device.numpy(outs[1]), ints)
+
+
+def test_vectors_in_python(device):
+    """A vector of 6 elements, in a loop that each thread leaves at its own time."""
+    x, i = numbers((32, 12)), numbers((32, 8), "int32", 1)
+    outs = device.array(x.copy()), device.array(i.copy())
+    vector_kernel[(1,)](*outs, 5, 1)
+    want = x.copy()
+    want[:, 3:9] += 0.5 * np.arange(32)[:, None]
+    np.testing.assert_array_equal(device.numpy(outs[0]), want)
+
+
+def test_a_number_beside_a_vector():
+    with pytest.raises(triton.CompilationError, match="a number of each thread stands with a vector"):
+        vector_kernel[(1,)](numbers((32, 12)), numbers((32, 8), "int32"), 5, 2)

@@ -58,6 +58,7 @@ const FILES: &[(&str, &str)] = &[
     ("tle.raw.mlir.nvvm", include_str!("../../../python/tilewright/tle/raw/mlir/nvvm.py")),
     ("tle.raw.mlir.scf", include_str!("../../../python/tilewright/tle/raw/mlir/scf.py")),
     ("tle.raw.mlir.tensor", include_str!("../../../python/tilewright/tle/raw/mlir/tensor.py")),
+    ("tle.raw.mlir.vector", include_str!("../../../python/tilewright/tle/raw/mlir/vector.py")),
     ("experimental", include_str!("../../../python/tilewright/experimental/__init__.py")),
 ];
 

@@ -209,6 +209,12 @@ impl Evaluator<'_> {
             (false, true) => a = self.splat(&a, &b.shape),
             (true, true) => {
                 let (shape_a, shape_b) = (a.shape.clone(), b.shape.clone());
+                if shape_a.len() != shape_b.len() && self.threads_of_function().is_some() {
+                    return Err(self
+                        .error("a number of each thread stands with a vector".to_string())
+                        .note("vector.broadcast makes a vector of a number")
+                        .into());
+                }
                 while a.shape.len() < b.shape.len() {
                     a = self.expand_dims(&a, 0);
                 }

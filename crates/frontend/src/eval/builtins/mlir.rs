@@ -165,7 +165,8 @@ impl Evaluator<'_> {
         else {
             return Ok(value);
         };
-        let condition = Value::Tensor(active);
+        let vector = [&value, &old].into_iter().any(|v| v.as_tensor().is_some_and(|t| t.shape.len() > 1));
+        let condition = Value::Tensor(if vector { self.expand_dims(&active, 1) } else { active });
         let args = CallArgs { positional: vec![condition, value, old], keywords: Vec::new() };
         self.call(library("language.core.where"), args)
     }
@@ -278,22 +279,29 @@ impl Evaluator<'_> {
 
     // ---- memory -----------------------------------------------------------------------------------------------
 
-    /// `place(memory, indices, writes)`
+    /// `place(memory, indices, writes, length)`
     pub(super) fn place_in_memory(&mut self, args: &Args) -> Eval<Tensor> {
         let threads = self.thread_count()?;
+        let length = self.vector_length(args, "length", 0)?;
         let items = match args.get("indices") {
             Value::Tuple(t) => t.items.clone(),
             one => vec![one.clone()],
         };
-        let shape = Shape::from_slice(&[threads]);
         let mut indices = Vec::new();
-        for item in &items {
+        for (i, item) in items.iter().enumerate() {
             let index = self.tensor_of(item)?;
-            if !index.number().is_some_and(Scalar::is_int) || index.is_block() && index.shape != shape {
+            if !index.number().is_some_and(Scalar::is_int) || index.is_block() && index.shape[..] != [threads]
+            {
                 return Err(self.error(format!("an index of MLIR is an integer of each thread, not {item}")));
             }
-            indices.push(index);
+            let index = self.broadcast_to(&index, &[threads])?;
+            indices.push(match length {
+                0 => index,
+                length => self.side_by_side(&index, length, i + 1 == items.len())?,
+            });
         }
+        let extents = [threads, length];
+        let shape = Shape::from_slice(&extents[..if length == 0 { 1 } else { 2 }]);
         match args.get("memory").clone() {
             Value::Buffer(buffer) => {
                 if buffer.shape.len() != indices.len() {
@@ -308,14 +316,13 @@ impl Evaluator<'_> {
                 }
                 let mut own = Vec::new();
                 for index in indices {
-                    let index = self.cast(&index, &Scalar::Int32.into())?;
-                    own.push(self.broadcast_to(&index, &shape)?);
+                    own.push(self.cast(&index, &Scalar::Int32.into())?);
                 }
                 self.pointers(&buffer, &own, &shape)
             }
             Value::Tensor(pointer) if pointer.dtype.is_pointer() && indices.len() == 1 => {
-                let offset = Value::Tensor(self.broadcast_to(&indices[0], &shape)?);
-                self.tensor_binary(Operator::Add, &Value::Tensor(pointer), &offset)
+                let pointer = self.spread_over(&pointer, length)?;
+                self.tensor_binary(Operator::Add, &Value::Tensor(pointer), &Value::Tensor(indices.remove(0)))
             }
             other => Err(self.bad_argument(
                 args,
@@ -324,6 +331,66 @@ impl Evaluator<'_> {
                 "a tensor, a memref, or a pointer with one index",
             )),
         }
+    }
+
+    /// The indices of the elements of a vector, from one of each thread on: along the last dimension they count up.
+    fn side_by_side(&mut self, index: &Tensor, length: u32, last: bool) -> Eval<Tensor> {
+        let wide = self.spread_over(index, length)?;
+        if !last {
+            return Ok(wide);
+        }
+        let number = self.range(0, length);
+        let number = self.expand_dims(&number, 0);
+        let number = self.broadcast_to(&number, &wide.shape)?;
+        self.tensor_binary(Operator::Add, &Value::Tensor(wide), &Value::Tensor(number))
+    }
+
+    /// A number of each thread as a vector of so many; 0: as it is.
+    fn spread_over(&mut self, t: &Tensor, length: u32) -> Eval<Tensor> {
+        let threads = self.thread_count()?;
+        if length == 0 || t.shape.len() > 1 {
+            return Ok(t.clone());
+        }
+        let each = self.broadcast_to(t, &[threads])?;
+        let column = self.expand_dims(&each, 1);
+        self.broadcast_to(&column, &[threads, length])
+    }
+
+    /// How many elements a vector has.
+    fn vector_length(&mut self, args: &Args, name: &str, least: u32) -> Eval<u32> {
+        // A type that a variable holds has its number as a value.
+        let known = args.get(name).as_tensor().and_then(|t| self.module.constant_int(t.value));
+        let n = match known {
+            Some(n) => i128::from(n),
+            None => self.int_arg(args, name)?,
+        };
+        match u32::try_from(n) {
+            Ok(n) if (least..=1024).contains(&n) => Ok(n),
+            _ => Err(self.error(format!("a vector has {least} to 1024 elements, not {n}"))),
+        }
+    }
+
+    /// `spread(value, length)`
+    pub(super) fn spread(&mut self, args: &Args) -> Eval<Value> {
+        let length = self.vector_length(args, "length", 1)?;
+        let value = self.tensor_of(args.get("value"))?;
+        if value.shape.len() > 1 && value.shape[1] != length {
+            return Err(self
+                .error(format!("a vector of {} elements where one of {length} is needed", value.shape[1])));
+        }
+        self.spread_over(&value, length).map(Value::Tensor)
+    }
+
+    /// `ir.VectorType.get(shape, element_type)`: how many elements, and their type.
+    pub(super) fn vector_type(&mut self, args: &Args) -> Eval<Value> {
+        let length = match args.get("shape") {
+            Value::Tuple(t) if t.items.len() == 1 => t.items[0].clone(),
+            other => {
+                let what = format!("vectors of other than one dimension, {other}");
+                return Err(self.not_supported_yet(&what));
+            }
+        };
+        Ok(Value::tuple(vec![length, args.get("element_type").clone()]))
     }
 
     /// `extent(memory, dimension)`

@@ -1,9 +1,19 @@
 """Functions of MLIR text as the Python functions that build the same operations: a line for each line, so that errors name the text's lines.
 
 ``%v = arith.addf %a, %b : f32`` becomes ``v_v = arith.addf(v_a, v_b)``, ``scf.if %c {`` becomes ``if v_c:``. What yields give are variables that
-both branches, or each iteration, assign.
+both branches, or each iteration, assign. What ``scf.while`` does before its condition stands in front of the loop and, once more, on the line that ends it::
+
+    %r = scf.while (%a = %x) : (i32) -> i32 {        v_a = v_x
+      %c = arith.cmpi slt, %a, %n : i32              v_c = arith.cmpi("slt", v_a, v_n)
+      scf.condition(%c) %a : i32                     v_r, go_1 = v_a, v_c
+    } do {                                           while go_1:
+    ^bb0(%b: i32):                                       v_b = v_r
+      %d = arith.addi %b, %b : i32                       v_d = arith.addi(v_b, v_b)
+      scf.yield %d : i32                                 v_a = v_d
+    }                                                    v_c = arith.cmpi("slt", v_a, v_n); v_r, go_1 = v_a, v_c
 """
 
+import dataclasses
 import re
 
 _VALUE = re.compile(r"%([\w$.-]+(?:#\d+)?)")
@@ -67,37 +77,80 @@ def _values(text):
     return [_name(v) for v in _VALUE.findall(text)]
 
 
+def _last(types):
+    """The last of several types."""
+    return re.split(r",\s*(?![^<]*>)", types)[-1]
+
+
+def _assigned(targets, values):
+    return f"{', '.join(targets)} = {', '.join(values)}" if values else "pass"
+
+
+@dataclasses.dataclass
+class _Region:
+    """A region that is open: what its yield assigns, and what its end does."""
+
+    targets: tuple = ()
+    after: str = ""
+    # Of the first region of a `while`: its statements, what its condition gives, and the name of that.
+    before: list | None = None
+    given: tuple = ()
+    goes_on: str = ""
+
+
 class _Body:
-    """The regions that are open, the innermost last: what their yields assign, and what their end does."""
+    """The regions that are open, the innermost last."""
 
     def __init__(self, start):
-        self.open = [((), "")]
+        self.open = [_Region()]
+        self.loops = 0
+
+    def _indent(self):
+        # What is in front of a loop stands where the loop does.
+        return "    " * sum(region.before is None for region in self.open)
 
     def line(self, number, line):
         text = line.strip()
-        indent = "    " * len(self.open)
+        region, indent = self.open[-1], self._indent()
         if not text:
             return ""
         if text == "}":
-            _, after = self.open.pop()
+            if region.before is not None:
+                raise _unread(number, line, "the first region of scf.while ends in `} do {`")
+            self.open.pop()
             if not self.open:
                 return "    pass"
             # A region may be empty.
-            return f"{indent[4:]}{after}" if after else f"{indent}pass"
+            at = indent if region.goes_on else indent[4:]
+            return f"{at}{region.after}" if region.after else f"{indent}pass"
         if text == "} else {":
             return f"{indent[4:]}else:"
+        if text == "} do {":
+            return self._do(number, line)
+        if found := re.fullmatch(r"\^[\w$.-]+\((.*)\):", text):
+            values = _values(found[1])
+            if len(values) != len(region.given):
+                raise _unread(number, line)
+            return f"{indent}{_assigned(values, region.given)}"
         results, operation = (), text
         if found := _RESULTS.fullmatch(text):
             results, operation = tuple(_results(found[1])), found[2]
-        return indent + self._operation(number, line, results, operation)
+        statement = self._operation(number, line, results, operation)
+        if region.before is not None:
+            if self.open[-1] is not region:
+                raise _unread(
+                    number, line, "not supported yet: a region in front of the condition of scf.while"
+                )
+            region.before.append(statement)
+        return indent + statement
 
     def _operation(self, number, line, results, text):
         opcode = re.match(r"[\w.]+", text)
         if opcode is None:
             raise _unread(number, line)
         opcode, rest = opcode[0], text[opcode.end() :].strip()
-        # Types stand behind the last colon that is in no bracket, attributes in braces before it.
-        operands, _, types = rest.partition(" : ")
+        # Types stand behind a colon that is in no bracket, attributes in braces before it. (An index in brackets may say its type.)
+        operands, _, types = re.sub(r"(\[\s*%[\w$.#-]+)\s*:\s*\w+\s*\]", r"\1]", rest).partition(" : ")
         if opcode in ("return", "func.return"):
             if _VALUE.search(rest):
                 raise _unread(number, line, "not supported yet: a value that is returned")
@@ -105,13 +158,16 @@ class _Body:
         if opcode == "scf.if":
             if not rest.endswith("{"):
                 raise _unread(number, line)
-            self.open.append((results, ""))
+            self.open.append(_Region(results))
             return f"if {_values(rest)[0]}:"
         if opcode == "scf.for":
             return self._loop(number, line, results, rest)
+        if opcode == "scf.while":
+            return self._while(number, line, results, rest)
+        if opcode == "scf.condition":
+            return self._condition(number, line, operands)
         if opcode == "scf.yield":
-            targets, values = self.open[-1][0], _values(operands)
-            return f"{', '.join(targets)} = {', '.join(values)}" if values else "pass"
+            return _assigned(self.open[-1].targets, _values(operands))
         call = self._call(number, line, opcode, operands, types)
         return f"{', '.join(results)} = {call}" if results else call
 
@@ -130,8 +186,36 @@ class _Body:
         begins = "".join(f", ({target} := {_name(value)})" for target, (_, value) in zip(targets, carried))
         start = f"({start}{begins})[0]" if begins else start
         after = f"{', '.join(results)} = {', '.join(targets)}" if results else ""
-        self.open.append((targets, after))
+        self.open.append(_Region(targets, after))
         return f"for {variable} in range({start}, {stop}, {step}):"
+
+    def _while(self, number, line, results, rest):
+        found = re.fullmatch(r"(?:\((.*?)\)\s*)?:\s*\(.*?\)\s*->\s*(.*?)\s*\{", rest)
+        if found is None:
+            raise _unread(number, line)
+        carried = re.findall(r"%([\w$.-]+)\s*=\s*%([\w$.#-]+)", found[1] or "")
+        targets = tuple(_name(inner) for inner, _ in carried)
+        self.loops += 1
+        count = 0 if found[2] == "()" else len(found[2].strip("()").split(","))
+        given = results or tuple(f"given_{self.loops}_{i}" for i in range(count))
+        self.open.append(_Region(targets, before=[], given=given, goes_on=f"go_{self.loops}"))
+        return _assigned(targets, [_name(value) for _, value in carried])
+
+    def _condition(self, number, line, operands):
+        region = self.open[-1]
+        found = re.fullmatch(r"\(%([\w$.#-]+)\)(.*)", operands)
+        if region.before is None or found is None or len(_values(found[2])) != len(region.given):
+            raise _unread(number, line)
+        return _assigned([*region.given, region.goes_on], [*_values(found[2]), _name(found[1])])
+
+    def _do(self, number, line):
+        region = self.open.pop()
+        if not region.before or region.goes_on not in region.before[-1]:
+            raise _unread(number, line, "the first region of scf.while ends in scf.condition")
+        indent = self._indent()
+        again = "; ".join(region.before)
+        self.open.append(_Region(region.targets, again, given=region.given, goes_on=region.goes_on))
+        return f"{indent}while {region.goes_on}:"
 
     def _call(self, number, line, opcode, operands, types):
         dialect, _, operation = opcode.partition(".")
@@ -142,13 +226,16 @@ class _Body:
         if opcode in ("gpu.barrier", "nvvm.barrier0"):
             return f"{opcode}()"
         if opcode == "arith.constant":
-            value = {"true": "1", "false": "0"}.get(operands, operands)
-            return f"arith.constant({self._type(number, line, types or 'i1')}, {value})"
+            return self._constant(number, line, operands, types or "i1")
+        if dialect == "vector":
+            return self._vector(number, line, operation, operands, types)
         if opcode in ("arith.cmpi", "arith.cmpf"):
             predicate, _, operands = operands.partition(",")
             return f'{opcode}("{predicate.strip()}", {", ".join(_values(operands))})'
         if dialect == "arith" and " to " in types:
-            return f"{opcode}({self._type(number, line, types.split(' to ')[1])}, {_values(operands)[0]})"
+            # Vectors are converted element by element.
+            _, element = self._elements(types.split(" to ")[1])
+            return f"{opcode}({self._type(number, line, element)}, {_values(operands)[0]})"
         if opcode in ("memref.load", "tensor.extract"):
             memory, *indices = _values(operands)
             return f"{opcode}({memory}, [{', '.join(indices)}])"
@@ -162,8 +249,56 @@ class _Body:
             return f"{opcode}({', '.join(_values(operands))})"
         raise _unread(number, line)
 
+    def _constant(self, number, line, value, of):
+        count, element = self._elements(of)
+        if count is not None:
+            found = re.fullmatch(r"dense<([^\[\]]*)>", value)
+            if found is None:
+                raise _unread(number, line, "not supported yet: a vector whose elements differ")
+            value = found[1]
+        value = {"true": "1", "false": "0"}.get(value, value)
+        constant = f"arith.constant({self._type(number, line, element)}, {value})"
+        return constant if count is None else f"vector.splat({self._type(number, line, of)}, {constant})"
+
+    def _vector(self, number, line, operation, operands, types):
+        def vector(text):
+            return self._type(number, line, text)
+
+        values = _values(operands)
+        if operation == "load":
+            memory, *indices = values
+            return f"vector.load({vector(_last(types))}, {memory}, [{', '.join(indices)}])"
+        if operation == "store":
+            value, memory, *indices = values
+            return f"vector.store({value}, {memory}, [{', '.join(indices)}])"
+        if operation == "splat":
+            return f"vector.splat({vector(types)}, {values[0]})"
+        if operation == "broadcast":
+            return f"vector.broadcast({vector(types.split(' to ')[1])}, {values[0]})"
+        if operation in ("extract", "insert"):
+            place = re.search(r"\[\s*(?:%[\w$.#-]+|\d+)\s*\]$", operands.strip())
+            if place is None:
+                raise _unread(number, line)
+            place = place[0].strip("[] ")
+            at = f"[{_name(place[1:])}], []" if place.startswith("%") else f"[], [{place}]"
+            return f"vector.{operation}({', '.join(values[: 1 if operation == 'extract' else 2])}, {at})"
+        if operation in ("extractelement", "insertelement", "fma"):
+            return f"vector.{operation}({', '.join(values)})"
+        if operation == "reduction" and (found := re.match(r"<(\w+)>", operands)):
+            return f'vector.reduction(None, "{found[1]}", {", ".join(values)})'
+        raise _unread(number, line)
+
+    @staticmethod
+    def _elements(text):
+        """How many elements a type has, if it is one of vectors, and which."""
+        found = re.fullmatch(r"vector<(\d+)x(\w+)>", text.strip())
+        return (found[1], found[2]) if found else (None, text)
+
     def _type(self, number, line, text):
         text = text.strip()
+        count, element = self._elements(text)
+        if count is not None:
+            return f"ir.VectorType.get([{count}], {self._type(number, line, element)})"
         if text in _TYPES:
             return _TYPES[text]
         if found := re.fullmatch(r"i(\d+)", text):

@@ -6,7 +6,7 @@ executor included. Each dialect is a file, written in the language itself.
 """
 
 from ....language._marker import explain_missing
-from . import arith, cf, gpu, ir, llvm, math, memref, nvvm, scf, tensor
+from . import arith, cf, gpu, ir, llvm, math, memref, nvvm, scf, tensor, vector
 from ._debug import vassert, vprintf
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "scf",
     "tensor",
     "vassert",
+    "vector",
     "vprintf",
 ]
 __getattr__ = explain_missing(__name__, __all__)

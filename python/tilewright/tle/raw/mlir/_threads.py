@@ -19,8 +19,13 @@ def active():
 
 
 @builtin
-def place(memory, indices, writes=False):
-    """Pointers to the elements at the indices, of a buffer or a pointer, one for each thread."""
+def place(memory, indices, writes=False, length=0):
+    """Pointers to the elements at the indices, of a buffer or a pointer, one for each thread; with a length, to so many side by side."""
+
+
+@builtin
+def spread(value, length):
+    """A number of each thread as a vector of so many."""
 
 
 @builtin

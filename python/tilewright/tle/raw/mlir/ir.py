@@ -19,6 +19,14 @@ class IndexType:
         """The type."""
 
 
+class VectorType:
+    """So many elements that one operation takes at once."""
+
+    @builtin
+    def get(shape, element_type):
+        """The type of vectors of ``shape[0]`` elements; of one dimension."""
+
+
 class F16Type:
     """IEEE half."""
 
