@@ -29,9 +29,15 @@ impl Encoding {
             Encoding::WarpBlocked { .. } => Some(self.clone()),
             Encoding::DotOperand { op_idx, parent, .. } => {
                 let mut found = parent.warp_blocked(shape)?;
-                let Encoding::WarpBlocked { size_per_warp, .. } = &mut found else { return None };
+                let Encoding::WarpBlocked { size_per_warp, warps_per_cta, .. } = &mut found else {
+                    return None;
+                };
                 let k = shape.len().checked_sub(if *op_idx == 0 { 1 } else { 2 })?;
-                *size_per_warp.get_mut(k)? = shape[k];
+                // What is no power of two repeats one, of which other warps have no copies then.
+                if !shape[k].is_power_of_two() && *warps_per_cta.get(k)? > 1 {
+                    return None;
+                }
+                *size_per_warp.get_mut(k)? = 1 << shape[k].trailing_zeros();
                 Some(found)
             }
             Encoding::Slice { dim, parent } => {

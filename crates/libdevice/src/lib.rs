@@ -8,11 +8,13 @@
 //! crate `libm`, or by `special.rs` where neither has them: errors stay below 4 ulp wherever the result isn't near a zero
 //! of a Bessel function or of `lgamma`.
 
+pub mod bessel;
 mod bits;
 mod elements;
 mod page;
+mod real;
 mod rounding;
-mod special;
+pub mod special;
 mod table;
 
 use std::collections::HashMap;
@@ -20,6 +22,7 @@ use std::fmt;
 use std::sync::LazyLock;
 
 pub use page::markdown;
+pub use real::Real;
 
 /// A type of an argument or a result. Signs matter to the overload that is taken, and to what is done with the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -113,6 +116,14 @@ pub struct Function {
     pub accuracy: Accuracy,
     /// What it computes: for tiles of arguments, as bytes, each element of the result.
     pub elements: fn(&[&[u8]], &mut [u8]),
+}
+
+impl Function {
+    /// What it takes and gives, for who has called it with other types.
+    pub fn takes(&self) -> String {
+        let takes: Vec<&str> = self.params.iter().map(|p| p.name()).collect();
+        format!("`{}` takes {} and gives {}", self.symbol, takes.join(", "), self.result)
+    }
 }
 
 /// The library of what a program asks the machine that it runs on.

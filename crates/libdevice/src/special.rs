@@ -1,6 +1,8 @@
 //! Functions that neither the system's library nor the crate `libm` has.
 
-use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, PI, SQRT_2, TAU};
+use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, PI, SQRT_2};
+
+use crate::real::Real;
 
 /// What is left of π beyond a double.
 const PI_REST: f64 = 1.224_646_799_147_353_2e-16;
@@ -41,50 +43,6 @@ pub(crate) fn cospi(x: f64) -> f64 {
     sinpi_from(x, 1) + 0.0
 }
 
-/// A power of two near the largest of some numbers, as its exponent; an infinity stays.
-fn scale<const N: usize>(v: [f64; N]) -> Result<i32, f64> {
-    if v.iter().any(|x| x.is_infinite()) {
-        return Err(f64::INFINITY);
-    }
-    if v.iter().any(|x| x.is_nan()) {
-        return Err(f64::NAN);
-    }
-    match v.iter().fold(0f64, |m, x| m.max(x.abs())) {
-        0.0 => Err(0.0),
-        most => Ok(libm::ilogb(most)),
-    }
-}
-
-/// The root of the sum of squares of numbers of which the largest is from 1 to 2.
-fn root<const N: usize>(v: [f64; N], exponent: i32) -> f64 {
-    let (mut sum, mut rest) = (0f64, 0f64);
-    for x in v {
-        let x = libm::scalbn(x, -exponent);
-        let square = x * x;
-        let next = sum + square;
-        let (more, less) = if sum > square { (sum, square) } else { (square, sum) };
-        rest += (more - next) + less + x.mul_add(x, -square);
-        sum = next;
-    }
-    (sum + rest).sqrt()
-}
-
-/// √(Σ x²).
-pub(crate) fn norm<const N: usize>(v: [f64; N]) -> f64 {
-    match scale(v) {
-        Ok(exponent) => libm::scalbn(root(v, exponent), exponent),
-        Err(value) => value,
-    }
-}
-
-/// 1 / √(Σ x²).
-pub(crate) fn rnorm<const N: usize>(v: [f64; N]) -> f64 {
-    match scale(v) {
-        Ok(exponent) => libm::scalbn(1.0 / root(v, exponent), -exponent),
-        Err(value) => 1.0 / value,
-    }
-}
-
 /// The exponent of a number.
 pub(crate) fn logb(x: f64) -> f64 {
     if x == 0.0 {
@@ -96,153 +54,166 @@ pub(crate) fn logb(x: f64) -> f64 {
     }
 }
 
+/// The largest magnitude among numbers that are not NaN.
+fn largest<R: Real>(v: &[R]) -> R {
+    v.iter().map(|x| x.magnitude()).fold(v[0].number(0.0), |m, x| R::choose(m.below(x), || x, || m))
+}
+
+/// √(Σ x²), and a power of two by which it is multiplied so that no square overflows or is lost.
+fn scaled_norm<R: Real>(v: &[R]) -> (R, R) {
+    let (m, n) = (largest(v), |x| v[0].number(x));
+    let small = m.below(n(2f64.powi(-400)));
+    let large = n(2f64.powi(400)).below(m);
+    let scale = R::choose(small, || n(2f64.powi(600)), || R::choose(large, || n(2f64.powi(-600)), || n(1.0)));
+    let (mut sum, mut rest) = (n(0.0), n(0.0));
+    for &x in v {
+        let x = x * scale;
+        let square = x * x;
+        let next = sum + square;
+        let larger = square.below(sum);
+        let more = R::choose(larger, || sum, || square);
+        let less = R::choose(larger, || square, || sum);
+        rest = rest + ((more - next) + less) + x.times_plus(x, -square);
+        sum = next;
+    }
+    ((sum + rest).root(), scale)
+}
+
+/// √(Σ x²); infinite where one of the numbers is.
+pub fn norm<R: Real>(v: &[R]) -> R {
+    let (root, scale) = scaled_norm(v);
+    let m = largest(v);
+    let infinity = m.number(f64::INFINITY);
+    R::choose(m.same(infinity), || infinity, || root / scale)
+}
+
+/// 1 / √(Σ x²).
+pub fn rnorm<R: Real>(v: &[R]) -> R {
+    let (root, scale) = scaled_norm(v);
+    let m = largest(v);
+    let infinity = m.number(f64::INFINITY);
+    R::choose(m.same(infinity), || m.number(0.0), || m.number(1.0) / root * scale)
+}
+
 /// e^(x²) without the error of the square.
-fn exp_square(x: f64) -> f64 {
+fn exp_square<R: Real>(x: R) -> R {
     let square = x * x;
-    let rest = x.mul_add(x, -square);
-    let power = square.exp();
-    if power.is_finite() { rest.mul_add(power, power) } else { power }
+    let rest = x.times_plus(x, -square);
+    let power = square.of_table("exp");
+    R::choose(power.below(x.number(f64::INFINITY)), || rest.times_plus(power, power), || power)
 }
 
 /// e^(x²) erfc(x).
-pub(crate) fn erfcx(x: f64) -> f64 {
-    if x < 10.0 {
-        return if x < -27.0 { f64::INFINITY } else { exp_square(x) * libm::erfc(x) };
-    }
+pub fn erfcx<R: Real>(x: R) -> R {
+    let n = |c| x.number(c);
     // The asymptotic series (Abramowitz and Stegun, 7.1.23).
-    let step = -0.5 / x / x;
-    let (mut term, mut sum) = (1.0, 1.0);
-    for k in 0..20 {
-        term *= f64::from(2 * k + 1) * step;
-        sum += term;
-    }
-    FRAC_2_SQRT_PI / 2.0 * sum / x
+    let far = || {
+        let step = n(-0.5) / x / x;
+        let (mut term, mut sum) = (n(1.0), n(1.0));
+        for k in 0..20 {
+            term = term * n(f64::from(2 * k + 1)) * step;
+            sum = sum + term;
+        }
+        n(FRAC_2_SQRT_PI / 2.0) * sum / x
+    };
+    let near = || R::choose(x.below(n(-27.0)), || n(f64::INFINITY), || exp_square(x) * x.of_table("erfc"));
+    R::choose(x.below(n(10.0)), near, far)
 }
 
 /// Steps of Halley's method towards the zero of a function; `error` is how far `y` is by Newton's method, and the function's
 /// second derivative is -2y times its first.
-fn halley(y: f64, error: impl Fn(f64) -> f64) -> f64 {
+fn halley<R: Real>(y: R, error: impl Fn(R) -> R) -> R {
     (0..4).fold(y, |y, _| {
         let e = error(y);
-        y - e / (1.0 + y * e)
+        y - e / (y.number(1.0) + y * e)
     })
 }
 
-/// The inverse of erf: from Winitzki's approximation.
-pub(crate) fn erfinv(x: f64) -> f64 {
-    let a = x.abs();
-    if a.is_nan() || a > 1.0 {
-        return f64::NAN;
-    }
-    if a > 0.5 {
-        // 1 - a is exact.
-        return erfcinv(1.0 - a).copysign(x);
-    }
-    if a < 1e-8 {
-        return x / FRAC_2_SQRT_PI;
-    }
-    let log = (-a * a).ln_1p();
-    let b = 2.0 / (PI * 0.147) + log / 2.0;
-    let start = ((b * b - log / 0.147).sqrt() - b).sqrt();
-    let value = halley(start, |y| (libm::erf(y) - a) / FRAC_2_SQRT_PI * exp_square(y));
-    value.copysign(x)
+/// The inverse of erf from 0 to 1/2: from Winitzki's approximation.
+fn erfinv_center<R: Real>(a: R) -> R {
+    let n = |c| a.number(c);
+    let log = (-a * a).of_table("log1p");
+    let b = n(2.0 / (PI * 0.147)) + log / n(2.0);
+    let start = ((b * b - log / n(0.147)).root() - b).root();
+    let value = halley(start, |y| (y.of_table("erf") - a) / n(FRAC_2_SQRT_PI) * exp_square(y));
+    R::choose(a.below(n(1e-8)), || a / n(FRAC_2_SQRT_PI), || value)
+}
+
+/// The inverse of erfc from 0 to 1/2.
+fn erfcinv_tail<R: Real>(x: R) -> R {
+    let n = |c| x.number(c);
+    // erfc(y) is about e^(-y²) / (√π y); the logarithm of what is given and of that meet fast.
+    let log = -x.of_table("log");
+    let guess = log.root();
+    let start = log - (guess * n(PI.sqrt())).of_table("log");
+    let start = R::choose(start.below(n(0.1)), || n(0.1), || start).root();
+    // erfc(y) / erfc'(y) = -√π/2 erfcx(y)
+    let value = halley(start, |y| {
+        let tail = y.of_table("erfc");
+        (x - tail) / tail * erfcx(y) / n(FRAC_2_SQRT_PI)
+    });
+    R::choose(x.same(n(0.0)), || n(f64::INFINITY), || value)
+}
+
+/// NaN where a number is not from `low` to `high`.
+fn within<R: Real>(x: R, [low, high]: [f64; 2], value: R) -> R {
+    let (low, high, none) = (x.number(low), x.number(high), x.number(f64::NAN));
+    let value = R::choose(high.below(x), || none, || value);
+    R::choose(x.below(low), || none, || value)
+}
+
+/// The inverse of erf.
+pub fn erfinv<R: Real>(x: R) -> R {
+    let a = x.magnitude();
+    // 1 - a is exact.
+    let tail = || erfcinv_tail(x.number(1.0) - a);
+    let value = R::choose(x.number(0.5).below(a), tail, || erfinv_center(a));
+    within(x, [-1.0, 1.0], value.signed_as(x))
 }
 
 /// The inverse of erfc.
-pub(crate) fn erfcinv(x: f64) -> f64 {
-    if x.is_nan() || !(0.0..=2.0).contains(&x) {
-        return f64::NAN;
-    }
-    if x == 0.0 {
-        return f64::INFINITY;
-    }
-    if x > 1.5 {
-        return -erfcinv(2.0 - x);
-    }
-    if x > 0.5 {
-        return erfinv(1.0 - x);
-    }
-    // erfc(y) is about e^(-y²) / (√π y); the logarithm of what is given and of that meet fast.
-    let log = -x.ln();
-    let guess = log.sqrt();
-    let start = (log - (guess * PI.sqrt()).ln()).max(0.1).sqrt();
-    // erfc(y) / erfc'(y) = -√π/2 erfcx(y)
-    halley(start, |y| {
-        let tail = libm::erfc(y);
-        (x - tail) / tail * erfcx(y) / FRAC_2_SQRT_PI
-    })
+pub fn erfcinv<R: Real>(x: R) -> R {
+    let n = |c| x.number(c);
+    let center = || {
+        let rest = n(1.0) - x;
+        erfinv_center(rest.magnitude()).signed_as(rest)
+    };
+    let upper = n(1.5).below(x);
+    let outer = R::choose(upper, || n(2.0) - x, || x);
+    let tail = || {
+        let value = erfcinv_tail(outer);
+        R::choose(upper, || -value, || value)
+    };
+    let middle = n(0.5).below(outer);
+    within(x, [0.0, 2.0], R::choose(middle, center, tail))
 }
 
 /// The normal distribution: erfc(-x/√2) / 2.
-pub(crate) fn normcdf(x: f64) -> f64 {
-    if x < -39.0 {
-        return 0.0;
-    }
-    let at = -x * FRAC_1_SQRT_2;
+pub fn normcdf<R: Real>(x: R) -> R {
+    let n = |c| x.number(c);
+    let at = -x * n(FRAC_1_SQRT_2);
     // What the argument lost when it was rounded, by the slope there.
-    let lost = (-x).mul_add(FRAC_1_SQRT_2, -at) - x * FRAC_1_SQRT_2_REST;
-    let slope = if at > -6.0 { lost * FRAC_2_SQRT_PI / erfcx(at) } else { 0.0 };
-    0.5 * libm::erfc(at) * (1.0 - slope)
+    let lost = (-x).times_plus(n(FRAC_1_SQRT_2), -at) - x * n(FRAC_1_SQRT_2_REST);
+    let slope = R::choose(n(-6.0).below(at), || lost * n(FRAC_2_SQRT_PI) / erfcx(at), || n(0.0));
+    let value = n(0.5) * at.of_table("erfc") * (n(1.0) - slope);
+    R::choose(x.below(n(-39.0)), || n(0.0), || value)
 }
 
 /// The inverse of the normal distribution.
-pub(crate) fn normcdfinv(x: f64) -> f64 {
-    if x < 1e-300 && x > 0.0 {
-        // 2x is exact, also of subnormal numbers.
-        return -SQRT_2 * erfcinv(2.0 * x);
-    }
-    if x <= 0.25 { -SQRT_2 * erfcinv(2.0 * x) } else { SQRT_2 * erfinv(2.0 * x - 1.0) }
-}
-
-/// Where the series of the modified Bessel functions gives way to the asymptotic one.
-const BESSEL_LIMIT: f64 = 25.0;
-
-/// (x²/4)^k / (k! (k + order)!), summed up.
-fn bessel_series(x: f64, order: u32) -> f64 {
-    let quarter = x * x / 4.0;
-    let terms = 14 + (1.8 * x) as u32;
-    (1..=terms).rev().fold(1.0, |sum, k| quarter / (f64::from(k) * f64::from(k + order)) * sum + 1.0)
-}
-
-/// The asymptotic series (Abramowitz and Stegun, 9.7.1), times e^x / √(2πx).
-fn bessel_asymptotic(x: f64, order: f64) -> f64 {
-    let (mut term, mut sum) = (1.0, 1.0);
-    for k in 1..40 {
-        let k = f64::from(k);
-        term *= -(4.0 * order * order - (2.0 * k - 1.0) * (2.0 * k - 1.0)) / (8.0 * k * x);
-        sum += term;
-        if term.abs() < 1e-18 {
-            break;
-        }
-    }
-    // e^x overflows before the product does.
-    let half = (x / 2.0).exp();
-    half / (TAU * x).sqrt() * sum * half
-}
-
-/// The modified Bessel function of the first kind of order 0.
-pub(crate) fn bessel_i0(x: f64) -> f64 {
-    let a = x.abs();
-    if a < BESSEL_LIMIT {
-        bessel_series(a, 0)
-    } else if a == f64::INFINITY {
-        a
-    } else {
-        bessel_asymptotic(a, 0.0)
-    }
-}
-
-/// The modified Bessel function of the first kind of order 1.
-pub(crate) fn bessel_i1(x: f64) -> f64 {
-    let a = x.abs();
-    let value = if a < BESSEL_LIMIT {
-        a / 2.0 * bessel_series(a, 1)
-    } else if a == f64::INFINITY {
-        a
-    } else {
-        bessel_asymptotic(a, 1.0)
+pub fn normcdfinv<R: Real>(x: R) -> R {
+    let n = |c| x.number(c);
+    let upper = n(0.5).below(x);
+    // Of small numbers twice them is exact, also of subnormal ones, and of large ones what is left to 1.
+    let tail = R::choose(upper, || n(2.0) - n(2.0) * x, || n(2.0) * x);
+    let outer = || {
+        let value = n(SQRT_2) * erfcinv_tail(tail);
+        R::choose(upper, || value, || -value)
     };
-    value.copysign(x)
+    let center = || {
+        let rest = n(2.0) * x - n(1.0);
+        n(SQRT_2) * erfinv_center(rest.magnitude()).signed_as(rest)
+    };
+    within(x, [0.0, 1.0], R::choose(n(0.5).below(tail), center, outer))
 }
 
 /// The Bessel function of the first kind; NaN of a negative order, as in CUDA.

@@ -6,7 +6,7 @@
 #![allow(clippy::precedence)]
 
 use crate::rounding::{self, AWAY, DOWN, NEAREST, UP, ZERO};
-use crate::{Accuracy, Function, bits, special};
+use crate::{Accuracy, Function, bessel, bits, special};
 
 use Accuracy::Exact as EXACT;
 
@@ -67,8 +67,8 @@ pub(crate) static REAL: &[Function] = real! {
     "cos" (x) "__nv_cosf" [ulp(2)] "__nv_cos" [ulp(2)] = x.cos();
     "cosh" (x) "__nv_coshf" [ulp(2)] "__nv_cosh" [ulp(1)] = x.cosh();
     "cospi" (x) "__nv_cospif" [ulp(1)] "__nv_cospi" [ulp(2)] = special::cospi(x);
-    "cyl_bessel_i0" (x) "__nv_cyl_bessel_i0f" [ulp(6)] "__nv_cyl_bessel_i0" [ulp(6)] = special::bessel_i0(x);
-    "cyl_bessel_i1" (x) "__nv_cyl_bessel_i1f" [ulp(6)] "__nv_cyl_bessel_i1" [ulp(6)] = special::bessel_i1(x);
+    "cyl_bessel_i0" (x) "__nv_cyl_bessel_i0f" [ulp(6)] "__nv_cyl_bessel_i0" [ulp(6)] = bessel::i0(x);
+    "cyl_bessel_i1" (x) "__nv_cyl_bessel_i1f" [ulp(6)] "__nv_cyl_bessel_i1" [ulp(6)] = bessel::i1(x);
     "erf" (x) "__nv_erff" [ulp(2)] "__nv_erf" [ulp(2)] = libm::erf(x);
     "erfc" (x) "__nv_erfcf" [ulp(4)] "__nv_erfc" [ulp(5)] = libm::erfc(x);
     "erfcinv" (x) "__nv_erfcinvf" [ulp(4)] "__nv_erfcinv" [ulp(6)] = special::erfcinv(x);
@@ -86,15 +86,15 @@ pub(crate) static REAL: &[Function] = real! {
     "log10" (x) "__nv_log10f" [ulp(2)] "__nv_log10" [ulp(1)] = x.log10();
     "log1p" (x) "__nv_log1pf" [ulp(1)] "__nv_log1p" [ulp(1)] = x.ln_1p();
     "log2" (x) "__nv_log2f" [ulp(1)] "__nv_log2" [ulp(1)] = x.log2();
-    "norm3d" (x, y, z) "__nv_norm3df" [ulp(3)] "__nv_norm3d" [ulp(2)] = special::norm([x, y, z]);
-    "norm4d" (x, y, z, w) "__nv_norm4df" [ulp(3)] "__nv_norm4d" [ulp(2)] = special::norm([x, y, z, w]);
+    "norm3d" (x, y, z) "__nv_norm3df" [ulp(3)] "__nv_norm3d" [ulp(2)] = special::norm(&[x, y, z]);
+    "norm4d" (x, y, z, w) "__nv_norm4df" [ulp(3)] "__nv_norm4d" [ulp(2)] = special::norm(&[x, y, z, w]);
     "normcdf" (x) "__nv_normcdff" [ulp(5)] "__nv_normcdf" [ulp(5)] = special::normcdf(x);
     "normcdfinv" (x) "__nv_normcdfinvf" [ulp(5)] "__nv_normcdfinv" [ulp(8)] = special::normcdfinv(x);
     "pow" (x, y) "__nv_powf" [ulp(4)] "__nv_pow" [ulp(2)] = x.powf(y);
     "rcbrt" (x) "__nv_rcbrtf" [ulp(1)] "__nv_rcbrt" [ulp(1)] = 1.0 / x.cbrt();
-    "rhypot" (x, y) "__nv_rhypotf" [ulp(2)] "__nv_rhypot" [ulp(1)] = special::rnorm([x, y]);
-    "rnorm3d" (x, y, z) "__nv_rnorm3df" [ulp(2)] "__nv_rnorm3d" [ulp(1)] = special::rnorm([x, y, z]);
-    "rnorm4d" (x, y, z, w) "__nv_rnorm4df" [ulp(2)] "__nv_rnorm4d" [ulp(1)] = special::rnorm([x, y, z, w]);
+    "rhypot" (x, y) "__nv_rhypotf" [ulp(2)] "__nv_rhypot" [ulp(1)] = special::rnorm(&[x, y]);
+    "rnorm3d" (x, y, z) "__nv_rnorm3df" [ulp(2)] "__nv_rnorm3d" [ulp(1)] = special::rnorm(&[x, y, z]);
+    "rnorm4d" (x, y, z, w) "__nv_rnorm4df" [ulp(2)] "__nv_rnorm4d" [ulp(1)] = special::rnorm(&[x, y, z, w]);
     "rsqrt" (x) "__nv_rsqrtf" [ulp(2)] "__nv_rsqrt" [ulp(1)] = 1.0 / x.sqrt();
     "sin" (x) "__nv_sinf" [ulp(2)] "__nv_sin" [ulp(2)] = x.sin();
     "sinh" (x) "__nv_sinhf" [ulp(3)] "__nv_sinh" [ulp(2)] = x.sinh();

@@ -289,6 +289,7 @@ impl Target {
             warp_units: None,
             passes: PASSES,
             lowered: LOWERED,
+            otherwise: None,
         }
     }
 

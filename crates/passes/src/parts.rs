@@ -8,9 +8,9 @@ use tilewright_ir::{
     AttrKind, Builder, Diagnostic, InsertPoint, Module, Op, Shape, Trait, TypeKind, Value, ValueDef, marks,
 };
 
-/// Whether a reduction's function is one commutative operation.
-pub(crate) fn commutes(m: &Module, reduce: tt::Reduce) -> bool {
-    let body = m.region_block(reduce.combine(m));
+/// Whether the function of a reduction or scan is one commutative operation.
+pub(crate) fn commutes(m: &Module, by: Op) -> bool {
+    let body = m.region_block(m.regions(by)[0]);
     let ops: Vec<Op> = m.block_ops(body).collect();
     let [op, _] = ops[..] else { return false };
     m.has_trait(op, Trait::Commutative)

@@ -12,11 +12,13 @@ use tilewright_ir::{Diagnostic, Module};
 use crate::analysis::axis::AxisAnalysis;
 use crate::contract::Held;
 use crate::pass::{Property, Row};
+use crate::remarks;
 use crate::target::TargetInfo;
 
 pub use tilewright_ir::Options;
 
-/// Runs the passes of the target: from a `tt` module to what the lowering takes (see the crate's page).
+/// Runs the passes of the target: from a `tt` module to what the lowering takes (see the crate's page). A kernel that these don't support
+/// is lowered by those that the target has [`otherwise`](TargetInfo::otherwise), with a remark that says why.
 ///
 /// # Errors
 /// An option out of its range; what a pass finds wrong, with its place in the source.
@@ -35,6 +37,26 @@ pub fn lower_to_ttg_with(
     after: &mut dyn FnMut(&'static str, &Module, Duration),
 ) -> Result<(), Diagnostic> {
     options.check()?;
+    let Some(otherwise) = &target.otherwise else { return run_list(module, target, options, after) };
+    let as_given = module.clone();
+    match run_list(module, target, options, after) {
+        Err(error) if error.kind == Kind::Unsupported => {
+            *module = as_given;
+            lower_to_ttg_with(module, otherwise, options, after)?;
+            remarks::add_error(module, "lowered thread by thread, without instructions for whole warps: ", &error);
+            Ok(())
+        }
+        done => done,
+    }
+}
+
+/// Runs the one list.
+fn run_list(
+    module: &mut Module,
+    target: &TargetInfo,
+    options: &Options,
+    after: &mut dyn FnMut(&'static str, &Module, Duration),
+) -> Result<(), Diagnostic> {
     let mut held = Held::default();
     for row in target.passes {
         let pass = &row.pass;

@@ -9,7 +9,14 @@ pub const REMARKS: &str = "ttg.remarks";
 
 /// Leaves a remark on an operation.
 pub fn add(module: &mut Module, op: Op, text: &str) {
-    let place = Diagnostic::at(module, module.op_loc(op), text).span;
+    let at = Diagnostic::at(module, module.op_loc(op), text);
+    add_error(module, "", &at);
+}
+
+/// Leaves the message of an error as a remark, behind what became of it.
+pub(crate) fn add_error(module: &mut Module, what: &str, error: &Diagnostic) {
+    let text = format!("{what}{}", error.message);
+    let place = error.span.as_ref();
     let place = place.map_or(String::new(), |at| format!("{}:{}:{}: ", at.file, at.line, at.column));
     let mut all = of(module);
     let remark = format!("{place}{text}");

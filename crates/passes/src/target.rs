@@ -139,12 +139,15 @@ pub struct TargetInfo {
     pub passes: &'static [Row],
     /// What the lowering relies on: the passes must ensure all of it.
     pub lowered: &'static [Property],
+    /// The same target with other passes, for kernels that hold what these don't support.
+    pub otherwise: Option<Box<TargetInfo>>,
 }
 
 impl TargetInfo {
-    /// The pass of a name in the target's list.
+    /// The pass of a name in the target's lists.
     pub fn pass(&self, name: &str) -> Option<Pass> {
-        self.passes.iter().map(|row| row.pass).find(|p| p.name == name)
+        let own = self.passes.iter().map(|row| row.pass).find(|p| p.name == name);
+        own.or_else(|| self.otherwise.as_ref()?.pass(name))
     }
 
     /// The kind of dot for operands of these element types. `tf32` says that fp32 operands may be rounded to tf32.

@@ -4,6 +4,7 @@
 //! stands once behind the entry's, and [`crate::isa`]'s `call` goes there.
 
 use crate::ast::{Function, Instr, Loc, Module, Operand, Space, Stmt, Var};
+use crate::host::{HostFunction, HostFunctions};
 use crate::isa::{self, Addr, Callee, Env, Inst, Sym, Template};
 use crate::layout::{Item, Kind, Laid, layout};
 use crate::reach::{Reach, callee};
@@ -24,6 +25,8 @@ pub(crate) struct Code {
     pub template: Template,
     /// The functions that are called, not inlined.
     pub functions: Vec<Callee>,
+    /// Functions of the host's that are called.
+    pub provided: Vec<HostFunction>,
     /// The entry's local memory and, behind it, the stack if there are such functions.
     pub local_bytes: u32,
     pub static_shared: u32,
@@ -82,8 +85,9 @@ pub(crate) fn compile(
     module: &Module,
     f: &Function,
     text: std::sync::Arc<Vec<String>>,
+    host: HostFunctions,
 ) -> Result<Code, Error> {
-    let mut c = Flat::new(module, f);
+    let mut c = Flat::new(module, f, host);
     for (n, g) in module.functions.iter().enumerate() {
         let n = c.reach.number(&g.name).unwrap_or(n);
         c.env.define(&g.name, Sym::Func(n, module.functions[n].body.is_some()));
@@ -116,6 +120,7 @@ pub(crate) fn compile(
         insts,
         names,
         template: c.env.template,
+        provided: c.env.provided,
         local_bytes: align_up(c.local_bytes, 16) + if functions.is_empty() { 0 } else { isa::STACK },
         functions,
         static_shared,
@@ -143,11 +148,11 @@ fn registers(f: &Function) -> Option<u32> {
 }
 
 impl<'m> Flat<'m> {
-    fn new(module: &'m Module, f: &'m Function) -> Flat<'m> {
+    fn new(module: &'m Module, f: &'m Function, host: HostFunctions) -> Flat<'m> {
         Flat {
             module,
             reach: Reach::new(module, f),
-            env: Env::new(),
+            env: Env::new(host),
             items: vec![],
             labels: vec![],
             label_scopes: vec![],

@@ -2,6 +2,7 @@
 
 use crate::ast::{Init, Module, Space};
 use crate::flatten::{Code, compile};
+use crate::host::{self, HostFunctions};
 use crate::isa::{Reloc, Special};
 use crate::machine::{Grid, Pool, Slice, Unit};
 use crate::memory::Memory;
@@ -87,6 +88,7 @@ pub struct Program {
     text: Arc<Vec<String>>,
     globals: Globals,
     codes: Mutex<HashMap<String, Arc<Code>>>,
+    host: HostFunctions,
 }
 
 /// Module variables in host memory, kept across launches as a loaded module's are.
@@ -111,10 +113,15 @@ pub struct ParamInfo {
 impl Program {
     /// Parses a PTX module. Entries are compiled when first launched.
     pub fn parse(text: &str) -> Result<Program, Error> {
+        Program::with_functions(text, host::none)
+    }
+
+    /// The same, for a module that calls functions of the host's.
+    pub fn with_functions(text: &str, host: HostFunctions) -> Result<Program, Error> {
         let module = parse::parse(text)?;
         let globals = Globals::new(&module)?;
         let text = Arc::new(text.lines().map(str::to_string).collect());
-        Ok(Program { module, text, globals, codes: Mutex::new(HashMap::new()) })
+        Ok(Program { module, text, globals, codes: Mutex::new(HashMap::new()), host })
     }
 
     /// The syntax tree.
@@ -154,7 +161,7 @@ impl Program {
             let have: Vec<&str> = self.entries().collect();
             return Err(Error::new(format!("no entry `{entry}`; the module has {}", have.join(", "))));
         };
-        let c = Arc::new(compile(&self.module, f, self.text.clone())?);
+        let c = Arc::new(compile(&self.module, f, self.text.clone(), self.host)?);
         codes.insert(entry.to_string(), c.clone());
         Ok(c)
     }

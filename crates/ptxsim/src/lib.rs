@@ -60,6 +60,7 @@ mod barrier;
 mod clock;
 mod flatten;
 mod fp;
+mod host;
 mod inline_asm;
 mod isa;
 mod launch;
@@ -77,6 +78,7 @@ mod tensor_map;
 mod uninitialized;
 
 pub use arguments::Arguments;
+pub use host::{HostFunction, HostFunctions};
 pub use inline_asm::InlineAsm;
 pub use launch::{Launch, Param, ParamInfo, Program, SimOptions};
 pub use memory::{Allocation, Memory};

@@ -1,4 +1,5 @@
-//! The passes of Intel's targets: the whole order, on one screen.
+//! The passes of Intel's targets: the whole order, on one screen. A kernel goes by levels ([`PASSES`]); one that holds what these don't
+//! take to blocks of warps, such as a scan along what warps share out, goes thread by thread as on other targets ([`BY_THREADS`]).
 //!
 //! ```text
 //! tt    (inline, canonicalize, cse, licm: crates/ir)
@@ -20,19 +21,24 @@
 //! ```
 
 use crate::order_dots;
-use tilewright_passes::hopper::distribute_ctas;
+use tilewright_passes::hopper::{allocate_warp_groups, distribute_ctas, lower_tma};
 use tilewright_passes::pass::{DCE, Property, Row};
 use tilewright_passes::transform::{
-    allocate_shared, assign_layouts, decompose_scaled_dots, distribute_to_lanes, distribute_to_warps,
-    inline_calls, legalize_dots, match_target_size, membar, prefetch_blocks, raise_to_descriptors,
+    allocate_shared, arrange_buffers, assign_layouts, decompose_scaled_dots, distribute_to_lanes,
+    distribute_to_warps, global_barriers, inline_calls, legalize_dots, lower_descriptors, lower_rings,
+    match_target_size, membar, order_rings, prefetch_blocks, raise_to_descriptors, receive_descriptors, sink_lane_sums,
     unroll_loops,
 };
 
-/// Each pass, and why it stands where it does.
+/// By levels: each pass, and why it stands where it does.
 pub static PASSES: &[Row] = &[
     Row {
         pass: inline_calls::PASS,
         why: "before all: functions that can't be called are code like any other",
+    },
+    Row {
+        pass: receive_descriptors::PASS,
+        why: "descriptors that a kernel is given are such as it makes to all that follows",
     },
     Row { pass: unroll_loops::PASS, why: "several iterations are one to all that follows" },
     Row {
@@ -71,7 +77,40 @@ pub static PASSES: &[Row] = &[
     Row { pass: membar::PASS, why: "barriers depend on which buffers lie in the same place" },
 ];
 
-/// What a code generator behind them may rely on.
+/// Thread by thread.
+pub static BY_THREADS: &[Row] = &[
+    Row {
+        pass: inline_calls::PASS,
+        why: "before all: functions that can't be called are code like any other",
+    },
+    Row {
+        pass: order_rings::PASS,
+        why: "rings of one group of warps are buffers to all that follows, and nothing has moved their accesses yet",
+    },
+    Row {
+        pass: arrange_buffers::PASS,
+        why: "before tensors get layouts, which follow those of the buffers",
+    },
+    Row { pass: unroll_loops::PASS, why: "several iterations are one to all that follows" },
+    Row { pass: decompose_scaled_dots::PASS, why: "before everything that looks at dots" },
+    Row { pass: distribute_ctas::PASS, why: "there are no clusters: a kernel that asks for one should know" },
+    Row {
+        pass: lower_descriptors::PASS,
+        why: "blocks become pointers and masks, which all that follows treats as any others",
+    },
+    Row { pass: legalize_dots::PASS, why: "dots are multiply-adds of types that can be multiplied" },
+    Row { pass: assign_layouts::PASS, why: "tt becomes ttg: every tensor gets its encoding once" },
+    Row { pass: lower_tma::PASS, why: "there are no such copies: what is left of descriptors is an error" },
+    Row { pass: lower_rings::PASS, why: "a ring that a kernel has becomes barriers" },
+    Row { pass: sink_lane_sums::PASS, why: "loops have their final form: what they add up over lanes can leave them" },
+    Row { pass: DCE, why: "what is replaced would get memory and barriers" },
+    Row { pass: allocate_warp_groups::PASS, why: "what partitions do is final: their warps" },
+    Row { pass: allocate_shared::PASS, why: "buffers and scratch are final: their offsets" },
+    Row { pass: membar::PASS, why: "barriers depend on which buffers lie in the same place" },
+    Row { pass: global_barriers::PASS, why: "what a store overwrites several threads may still load" },
+];
+
+/// What a code generator behind [`PASSES`] may rely on.
 pub const LOWERED: &[Property] = &[
     Property::CallsStay,
     Property::LaidOut,

@@ -6,10 +6,11 @@ use std::fmt;
 
 use tilewright_ir::Type;
 use tilewright_ir::dialect::tt::InputPrecision;
+use tilewright_passes::contract;
 use tilewright_passes::machine::Machine;
 use tilewright_passes::target::{BlockLimit, DotUnits, MatrixLimit, TargetInfo, WarpDot, WarpUnits};
 
-use crate::pipeline::{LOWERED, PASSES};
+use crate::pipeline::{BY_THREADS, LOWERED, PASSES};
 
 /// A chip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +106,7 @@ impl Target {
         let facts = self.facts();
         // A lane's share of the registers of its hardware thread, as many 32-bit words.
         let of_lane = facts.registers * facts.register_bytes / (4 * facts.sub_group);
-        TargetInfo {
+        let by_threads = TargetInfo {
             name: self.to_string(),
             warp_size: facts.sub_group,
             max_shared: facts.max_shared,
@@ -127,9 +128,17 @@ impl Target {
                 registers_of_thread: 2 * of_lane,
                 min_registers_of_thread: of_lane,
             },
+            warp_units: None,
+            passes: BY_THREADS,
+            lowered: contract::LOWERED,
+            otherwise: None,
+        };
+        TargetInfo {
             warp_units: Some(facts.units),
             passes: PASSES,
             lowered: LOWERED,
+            otherwise: Some(Box::new(by_threads.clone())),
+            ..by_threads
         }
     }
 }

@@ -95,14 +95,16 @@ impl Translator<'_> {
             }
         }
         if let (Some(rest), [c, a, b]) = (name.strip_prefix("__builtin_IB_sub_group16_"), args) {
-            let factor = match rest {
-                "fdpas_f_f_hf_hf_8_8" => Some(Factor::F16),
-                "fdpas_f_f_bf_bf_8_8" => Some(Factor::Bf16),
-                "fdpas_f_f_tf32_tf32_8_8" => Some(Factor::Tf32),
-                "idpas_s8_s8_8_8" => Some(Factor::S8),
+            // Eight steps along K, and so many rows.
+            let (types, rows) = rest.rsplit_once("_8_").unwrap_or((rest, ""));
+            let factor = match types {
+                "fdpas_f_f_hf_hf" => Some(Factor::F16),
+                "fdpas_f_f_bf_bf" => Some(Factor::Bf16),
+                "fdpas_f_f_tf32_tf32" => Some(Factor::Tf32),
+                "idpas_s8_s8" => Some(Factor::S8),
                 _ => None,
             };
-            if let Some(factor) = factor {
+            if let Some(factor) = factor.filter(|_| rows == c.len().to_string()) {
                 return self.dpas(i, factor, &[a.clone(), b.clone(), c.clone()]);
             }
         }
@@ -267,8 +269,9 @@ impl Translator<'_> {
         let wide = factor == Factor::Tf32;
         let of_a = if wide { 'r' } else { 'h' };
         let fits = c.iter().all(|r| r.starts_with("%r")) && a.iter().all(|r| r[1..].starts_with(of_a));
-        let rows = if wide { 2 * a.len() } else { a.len() };
-        if self.lanes != 16 || b.len() != 8 || rows != c.len() || !fits {
+        // Two rows a register, or one alone.
+        let words = if wide { c.len().div_ceil(2) } else { c.len() };
+        if self.lanes != 16 || b.len() != 8 || words != a.len() || !fits {
             return Err(unsupported(i, "a product of this shape"));
         }
         let column: Regs = b.iter().flat_map(|word| self.factors(word, factor, 32)).collect();

@@ -21,7 +21,9 @@ pub use report::{Finding, Report};
 pub use tilewright_ptxsim::{FindingKind, Memory, Param, SimOptions, Source};
 
 use module::Module;
+use tilewright_libdevice as libdevice;
 use tilewright_ptxsim as ptxsim;
+use tilewright_ptxsim::HostFunction;
 use translate::Kernel;
 
 /// A module that cannot be read, has what is not supported yet, or a launch that cannot be made.
@@ -49,6 +51,17 @@ pub struct Launch {
     pub items: u32,
     /// One value a parameter. Pointers are host addresses in allocations of the [`Memory`].
     pub params: Vec<Param>,
+}
+
+/// The functions that kernels may call, which the CPU executor has.
+fn library(symbol: &str) -> Option<HostFunction> {
+    let function = libdevice::of_symbol(symbol)?;
+    let bytes = |ty: libdevice::Type| ty.bits() / 8;
+    Some(HostFunction {
+        params: function.params.iter().map(|&ty| bytes(ty)).collect(),
+        result: bytes(function.result),
+        run: function.elements,
+    })
 }
 
 /// A SPIR-V module.
@@ -99,7 +112,7 @@ impl Program {
                 l.params.len()
             )));
         }
-        let program = ptxsim::Program::parse(&kernel.text).map_err(|e| kernel.error(&e))?;
+        let program = ptxsim::Program::with_functions(&kernel.text, library).map_err(|e| kernel.error(&e))?;
         let launch = ptxsim::Launch {
             entry: "kernel".into(),
             grid: l.groups,

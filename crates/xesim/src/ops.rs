@@ -5,6 +5,7 @@ use crate::module::{Type, id_of, literal, malformed, unsupported};
 use crate::translate::{Regs, Translator, bits, ids, result};
 use rspirv::dr::Instruction;
 use rspirv::spirv::{CLOp, Op};
+use tilewright_libdevice as libdevice;
 
 /// The PTX instruction of two or one operands for an operation on elements of `b` bits.
 fn elementwise(op: Op, b: u32) -> Option<String> {
@@ -167,6 +168,22 @@ impl Translator<'_> {
             if e == Type::Int(8) {
                 self.op(format!("and.b16 {reg}, {reg}, 255;"));
             }
+        }
+        self.set(i, regs)
+    }
+
+    /// A function of bytes with signs.
+    fn of_bytes(&mut self, i: &Instruction, ty: u32, text: &str) -> Result<(), Error> {
+        let mut operands: Vec<Regs> = vec![];
+        for id in ids(i, 2) {
+            let value = self.value(id)?;
+            operands.push(value.iter().map(|v| self.widened(v)).collect());
+        }
+        let regs = self.regs_of(ty)?;
+        for (k, reg) in regs.iter().enumerate() {
+            let list: Vec<&str> = operands.iter().map(|o| o[k].as_str()).collect();
+            self.op(format!("{text} {reg}, {};", list.join(", ")));
+            self.op(format!("and.b16 {reg}, {reg}, 255;"));
         }
         self.set(i, regs)
     }
@@ -396,9 +413,9 @@ impl Translator<'_> {
             (CLOp::clz, 64) => return self.counted(i, ty, 2, "clz.b64"),
             (CLOp::copysign, 32 | 64) => return self.sign_copied(i, ty),
             (CLOp::rsqrt | CLOp::native_rsqrt, 32) => "rsqrt.approx.f32".into(),
-            (CLOp::s_max | CLOp::s_min | CLOp::s_abs, 8) => {
-                return Err(unsupported(i, "this function of bytes"));
-            }
+            (CLOp::s_max, 8) => return self.of_bytes(i, ty, "max.s16"),
+            (CLOp::s_min, 8) => return self.of_bytes(i, ty, "min.s16"),
+            (CLOp::s_abs, 8) => return self.of_bytes(i, ty, "abs.s16"),
             (CLOp::s_max, _) => format!("max.s{b}"),
             (CLOp::u_max, _) => format!("max.u{}", b.max(16)),
             (CLOp::s_min, _) => format!("min.s{b}"),
@@ -409,9 +426,45 @@ impl Translator<'_> {
             (CLOp::log | CLOp::native_log, 32) => {
                 return self.scaled(i, ty, "0f3F317218", "lg2.approx.f32", false);
             }
-            _ => return Err(unsupported(i, "this function")),
+            _ => return self.of_library(i, ty, &format!("{f:?}")),
         };
         self.each(i, ty, &text)
+    }
+
+    /// A function that the CPU executor has, by the same code.
+    fn of_library(&mut self, i: &Instruction, ty: u32, name: &str) -> Result<(), Error> {
+        let mut types = vec![];
+        for id in ids(i, 2) {
+            let of = self.type_of(id)?;
+            types.push(self.module.elements(of)?.0);
+        }
+        let fits = |ty: &Type, of: &libdevice::Type| match ty {
+            Type::Float(bits) => of.is_float() && of.bits() == *bits,
+            Type::Int(bits) => !of.is_float() && of.bits() == *bits,
+            _ => false,
+        };
+        let found = libdevice::overloads(name).iter().find(|f| {
+            f.params.len() == types.len() && types.iter().zip(f.params).all(|(ty, of)| fits(ty, of))
+        });
+        let Some(function) = found else { return Err(unsupported(i, "this function")) };
+        let operands: Vec<Regs> = ids(i, 2).iter().map(|&id| self.value(id)).collect::<Result<_, _>>()?;
+        let regs = self.regs_of(ty)?;
+        for (k, reg) in regs.iter().enumerate() {
+            self.op("{");
+            let mut names = vec![];
+            for (n, (operand, of)) in operands.iter().zip(function.params).enumerate() {
+                let bits = of.bits();
+                self.op(format!(".param .b{bits} a{n};"));
+                self.op(format!("st.param.b{bits} [a{n}], {};", operand[k]));
+                names.push(format!("a{n}"));
+            }
+            let bits = function.result.bits();
+            self.op(format!(".param .b{bits} made;"));
+            self.op(format!("call (made), {}, ({});", function.symbol, names.join(", ")));
+            self.op(format!("ld.param.b{bits} {reg}, [made];"));
+            self.op("}");
+        }
+        self.set(i, regs)
     }
 
     /// An exponential or logarithm to the base e, by one to the base 2 and a factor before or after it.

@@ -54,6 +54,7 @@ impl Kernel {
             instructions: vec![String::new()],
             constants: HashMap::new(),
             parameters: vec![],
+            tables: vec![],
             frame: Frame::default(),
             inlined: 0,
             depth: 0,
@@ -95,6 +96,8 @@ pub(crate) struct Translator<'a> {
     constants: HashMap<u32, Regs>,
     /// Declarations of the parameters.
     parameters: Vec<String>,
+    /// Declarations of the module's variables.
+    tables: Vec<String>,
     frame: Frame,
     inlined: usize,
     depth: usize,
@@ -179,6 +182,7 @@ impl Translator<'_> {
             let file = file.replace(['"', '\\', '\n'], "_");
             plain(format!(".file {} \"{file}\"", k + 1));
         }
+        self.tables.into_iter().for_each(&mut plain);
         plain(format!(".visible .entry kernel({})", self.parameters.join(", ")));
         plain("{".into());
         for (class, ty) in [('p', "pred"), ('h', "b16"), ('r', "b32"), ('d', "b64")] {
@@ -259,6 +263,10 @@ impl Translator<'_> {
         let Type::Pointer(class, to) = self.module.ty(v.result_type.ok_or_else(|| malformed(v))?)? else {
             return Err(malformed(v));
         };
+        let size = self.module.size(*to)?;
+        if *class == StorageClass::CrossWorkgroup && v.operands.len() > 1 {
+            return self.table(v, size);
+        }
         let space = match class {
             StorageClass::Workgroup => "shared",
             StorageClass::Function => "local",
@@ -267,12 +275,38 @@ impl Translator<'_> {
         if v.operands.len() > 1 {
             return Err(unsupported(v, "a variable with an initial value"));
         }
-        let size = self.module.size(*to)?;
         let name = format!("v{id}_{}", if space == "local" { self.frame.number } else { 0 });
         self.in_head(format!(".{space} .align 16 .b8 {name}[{size}];"));
         let reg = self.reg('d');
         self.in_head(format!("mov.u64 {reg}, {name};"));
         Ok(vec![reg])
+    }
+
+    /// The address of a variable of the program's with its initial value.
+    fn table(&mut self, v: &Instruction, size: u64) -> Result<Regs, Error> {
+        let id = v.result_id.ok_or_else(|| malformed(v))?;
+        let mut bytes = vec![];
+        self.initial(id_of(v, 1)?, &mut bytes)?;
+        if bytes.len() as u64 != size {
+            return Err(malformed(v));
+        }
+        let bytes: Vec<String> = bytes.iter().map(u8::to_string).collect();
+        self.tables.push(format!(".global .align 16 .b8 v{id}[{size}] = {{{}}};", bytes.join(", ")));
+        let reg = self.reg('d');
+        self.in_head(format!("mov.u64 {reg}, v{id};"));
+        Ok(vec![reg])
+    }
+
+    /// The bytes of a constant.
+    fn initial(&self, id: u32, out: &mut Vec<u8>) -> Result<(), Error> {
+        let c = self.module.constants.get(&id).ok_or_else(|| Error::new(format!("%{id} is no constant")))?;
+        if c.class.opcode == Op::ConstantComposite {
+            return (0..c.operands.len()).try_for_each(|k| self.initial(id_of(c, k)?, out));
+        }
+        let size = self.module.size(c.result_type.ok_or_else(|| malformed(c))?)? as usize;
+        let bits = whole(c).ok_or_else(|| malformed(c))?;
+        out.extend(&bits.to_le_bytes()[..size]);
+        Ok(())
     }
 
     fn inline(&mut self, f: &Function, arguments: Vec<Regs>) -> Result<Regs, Error> {

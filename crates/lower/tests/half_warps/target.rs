@@ -70,6 +70,7 @@ pub fn info() -> TargetInfo {
         warp_units: None,
         passes: PASSES,
         lowered: LOWERED,
+        otherwise: None,
     }
 }
 

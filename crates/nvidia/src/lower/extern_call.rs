@@ -83,9 +83,7 @@ impl Lower<'_, '_> {
         if lowered(function.result) != result
             || !function.params.iter().map(|&p| lowered(p)).eq(params.iter().copied())
         {
-            let takes: Vec<&str> = function.params.iter().map(|p| p.name()).collect();
-            let takes = takes.join(", ");
-            return Err(self.error(format!("`{symbol}` takes {takes} and gives {}", function.result)));
+            return Err(self.error(function.takes()));
         }
         Ok(())
     }

@@ -135,10 +135,13 @@ impl Rows {
         let mut found = Rows { alike: FxHashMap::default(), rows: FxHashSet::default() };
         let is_line = |v: Value| is_tensor(m, v) && rank(m, v) == 1;
         for &op in ops {
-            if matches!(
-                m.def(op).map(|d| d.index),
-                Some(Index::Elementwise | Index::Aligned | Index::Scan(_))
-            ) {
+            let of_blocks = matches!(m.opcode(op), Some(Opcode::Tt(tt::Kind::Extract | tt::Kind::InsertTile)));
+            if of_blocks
+                || matches!(
+                    m.def(op).map(|d| d.index),
+                    Some(Index::Elementwise | Index::Aligned | Index::Scan(_))
+                )
+            {
                 let lines: Vec<Value> =
                     m.operands(op).iter().chain(m.results(op)).copied().filter(|&v| is_line(v)).collect();
                 lines.windows(2).for_each(|pair| found.join(pair[0], pair[1]));

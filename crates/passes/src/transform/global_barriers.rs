@@ -13,7 +13,8 @@
 //! A function that is called finds all settled: where it writes, the barrier stands before the call.
 //!
 //! Where layouts are those of warps, [`distribute_to_warps`](super::distribute_to_warps) places these barriers, while layouts say who has
-//! copies.
+//! copies. There a warp loads what the instruction of a dot wants, whoever has stored it: a barrier stands before a load, too, that other warps
+//! than those of a store before it may make.
 //!
 //! Why behind [`membar`](super::membar): its barriers, and those inside operations with scratch, settle this too.
 //!
@@ -24,7 +25,7 @@
 //! ```
 
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
-use tilewright_ir::{Block, Builder, Module, Op, Opcode, Region};
+use tilewright_ir::{Attr, Block, Builder, Encoding, Module, Op, Opcode, Region};
 
 use super::membar::waits_inside;
 use crate::analysis::calls;
@@ -56,15 +57,16 @@ pub fn missing(module: &Module) -> Vec<Op> {
     let mut walk = Walk { module, found: Vec::new() };
     for func in module.block_ops(module.body()) {
         for &region in module.regions(func) {
-            walk.region(region, Loaded::Nothing);
+            walk.region(region, Pending::default());
         }
     }
     walk.found
 }
 
 /// What may have been loaded since the last barrier.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 enum Loaded {
+    #[default]
     Nothing,
     /// Each element by one thread.
     Once,
@@ -72,30 +74,67 @@ enum Loaded {
     Copies,
 }
 
-/// A walk in the order of execution, which carries what has been loaded.
+/// Who may have stored since the last barrier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Stored {
+    #[default]
+    Nobody,
+    /// Those that have the elements under an encoding.
+    By(Attr),
+    Others,
+}
+
+/// What may have been done since the last barrier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Pending {
+    loaded: Loaded,
+    stored: Stored,
+}
+
+impl Pending {
+    /// What may have been done on one way or another.
+    fn or(self, other: Pending) -> Pending {
+        let stored = match (self.stored, other.stored) {
+            (Stored::Nobody, stored) | (stored, Stored::Nobody) => stored,
+            (a, b) if a == b => a,
+            _ => Stored::Others,
+        };
+        Pending { loaded: self.loaded.max(other.loaded), stored }
+    }
+
+    fn and_loaded(self, loaded: Loaded) -> Pending {
+        Pending { loaded: self.loaded.max(loaded), ..self }
+    }
+
+    fn and_stored(self, stored: Stored) -> Pending {
+        self.or(Pending { stored, ..Pending::default() })
+    }
+}
+
+/// A walk in the order of execution, which carries what has been done.
 struct Walk<'m> {
     module: &'m Module,
     found: Vec<Op>,
 }
 
 impl Walk<'_> {
-    fn region(&mut self, region: Region, pending: Loaded) -> Loaded {
+    fn region(&mut self, region: Region, pending: Pending) -> Pending {
         match self.module.region_blocks(region) {
             [] => pending,
             &[block] => self.block(block, pending),
             // Unstructured control flow: any block may follow any other.
             blocks => {
-                until_stable(pending, |head| blocks.iter().fold(head, |all, &b| all.max(self.block(b, head))))
+                until_stable(pending, |head| blocks.iter().fold(head, |all, &b| all.or(self.block(b, head))))
             }
         }
     }
 
-    fn block(&mut self, block: Block, pending: Loaded) -> Loaded {
+    fn block(&mut self, block: Block, pending: Pending) -> Pending {
         let module = self.module;
         module.block_ops(block).fold(pending, |pending, op| self.op(op, pending))
     }
 
-    fn op(&mut self, op: Op, pending: Loaded) -> Loaded {
+    fn op(&mut self, op: Op, pending: Pending) -> Pending {
         let m = self.module;
         match m.opcode(op) {
             Some(Opcode::Scf(scf::Kind::For)) => {
@@ -113,38 +152,42 @@ impl Walk<'_> {
             }
             Some(Opcode::Scf(scf::Kind::If)) => {
                 let behind = m.regions(op).iter().map(|&region| self.region(region, pending));
-                behind.max().unwrap_or(pending)
+                behind.reduce(Pending::or).unwrap_or(pending)
             }
             // All warps meet where it begins and where it ends.
             Some(Opcode::Ttg(ttg::Kind::WarpSpecialize)) => {
                 for &region in m.regions(op) {
-                    self.region(region, Loaded::Nothing);
+                    self.region(region, Pending::default());
                 }
-                Loaded::Nothing
+                Pending::default()
             }
             Some(
                 Opcode::Ttg(ttg::Kind::Barrier)
                 | Opcode::Ttng(ttng::Kind::ClusterWait)
                 | Opcode::Tt(tt::Kind::ProgramBarrier | tt::Kind::WaitSignal),
-            ) => Loaded::Nothing,
-            Some(Opcode::Tt(tt::Kind::Load | tt::Kind::DescriptorLoad)) if self.loads_copies(op) => {
-                Loaded::Copies
-            }
-            Some(Opcode::Tt(tt::Kind::Load)) => {
-                let shared = m.is_shared_pointer(m.value_type(tt::Load(op).ptr(m)));
-                if shared { pending } else { pending.max(Loaded::Once) }
+            ) => Pending::default(),
+            Some(Opcode::Tt(tt::Kind::Load | tt::Kind::DescriptorLoad)) => {
+                let copies = self.loads_copies(op);
+                let pending =
+                    if self.loads_others(op, copies, pending.stored) { self.settle(op) } else { pending };
+                let shared = tt::Load::cast(m, op)
+                    .is_some_and(|load| m.is_shared_pointer(m.value_type(load.ptr(m))));
+                match (copies, tt::Load::cast(m, op).is_some() && !shared) {
+                    (true, _) => pending.and_loaded(Loaded::Copies),
+                    (false, true) => pending.and_loaded(Loaded::Once),
+                    (false, false) => pending,
+                }
             }
             Some(Opcode::Tt(
                 tt::Kind::Store | tt::Kind::DescriptorStore | tt::Kind::AtomicRmw | tt::Kind::AtomicCas,
             )) => {
-                if pending == Loaded::Copies || self.releases(op) {
-                    return self.settle(op);
-                }
+                let settles = pending.loaded == Loaded::Copies || self.releases(op);
                 // (What each thread alone has loaded a copy may still overwrite.)
-                pending
+                let pending = if settles { self.settle(op) } else { pending };
+                pending.and_stored(self.stores(op))
             }
             Some(Opcode::Ttng(ttng::Kind::AsyncTmaCopyLocalToGlobal | ttng::Kind::AsyncTmaReduce)) => {
-                if pending == Loaded::Nothing {
+                if pending.loaded == Loaded::Nothing {
                     pending
                 } else {
                     self.settle(op)
@@ -152,21 +195,36 @@ impl Walk<'_> {
             }
             Some(Opcode::Tt(tt::Kind::Call)) => {
                 let loads = calls::runs(m, op, |inner| tt::Load::cast(m, inner).is_some());
-                let settles = pending == Loaded::Copies && calls::runs(m, op, |inner| self.writes(inner));
+                let settles = pending.loaded == Loaded::Copies && calls::runs(m, op, |inner| self.writes(inner));
                 let pending = if settles { self.settle(op) } else { pending };
-                if loads { Loaded::Copies } else { pending }
+                if loads { pending.and_loaded(Loaded::Copies) } else { pending }
             }
-            _ if waits_inside(m, op) => Loaded::Nothing,
+            _ if waits_inside(m, op) => Pending::default(),
             _ => pending,
         }
     }
 
     /// A barrier stands before an operation.
-    fn settle(&mut self, op: Op) -> Loaded {
+    fn settle(&mut self, op: Op) -> Pending {
         if !self.found.contains(&op) {
             self.found.push(op);
         }
-        Loaded::Nothing
+        Pending::default()
+    }
+
+    /// Who stores what a store stores. (Numbers are stored by one for all.)
+    fn stores(&self, op: Op) -> Stored {
+        let m = self.module;
+        let tensor = m.operands(op).iter().find(|&&v| m.is_tensor(m.value_type(v)));
+        tensor.and_then(|&v| m.encoding(m.value_type(v))).map_or(Stored::Others, Stored::By)
+    }
+
+    /// Whether warps load what others may have stored, where layouts are those of warps.
+    fn loads_others(&self, load: Op, copies: bool, stored: Stored) -> bool {
+        let m = self.module;
+        let encoding = m.encoding(m.value_type(m.result(load)));
+        let of_warps = encoding.and_then(|e| m.encoding_of(e)).is_some_and(Encoding::is_of_warps);
+        of_warps && stored != Stored::Nobody && (copies || encoding.map(Stored::By) != Some(stored))
     }
 
     /// Whether an operation writes global memory.
@@ -199,10 +257,10 @@ impl Walk<'_> {
 }
 
 /// Walks the body of a loop until what is pending at its head stays the same; that is what it gives.
-fn until_stable(before: Loaded, mut body: impl FnMut(Loaded) -> Loaded) -> Loaded {
+fn until_stable(before: Pending, mut body: impl FnMut(Pending) -> Pending) -> Pending {
     let mut head = before;
     loop {
-        let joined = body(head).max(head);
+        let joined = body(head).or(head);
         if joined == head {
             return head;
         }

@@ -25,15 +25,15 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::dialect::tt::{self, DescriptorReduceKind, MemSemantic, MemSyncScope, RmwOp};
 use tilewright_ir::dialect::{arith, scf, ttg, ttng};
-use tilewright_ir::marks;
 use tilewright_ir::{
-    AttrKind, Block, Builder, Diagnostic, Loc, Module, Op, Opcode, Type, TypeKind, Value, pass,
+    Block, Builder, Diagnostic, Module, Op, Opcode, Type, TypeKind, Value, launch, pass,
 };
 
 use crate::analysis::axis::AxisAnalysis;
 use crate::hopper::{captures, tma};
 use crate::pass::Pass;
 use crate::target::TargetInfo;
+use crate::transform::receive_descriptors::{self, Given};
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -169,33 +169,17 @@ impl Lowering<'_> {
         values.iter().enumerate().filter_map(known).collect()
     }
 
-    fn error(&self, loc: Loc, message: impl Into<String>) -> Diagnostic {
-        Diagnostic::at(self.m, loc, message)
-    }
-
     /// Descriptor arguments become pointers. A private function gets the paddings as arguments at its end.
     fn arguments(&mut self, func: tt::Func) -> Result<(), Diagnostic> {
         let Some(&entry) = self.m.region_blocks(func.body(self.m)).first() else { return Ok(()) };
         let args = self.m.block_args(entry).to_vec();
-        let loc = self.m.op_loc(func.0);
-        let public = func.sym_visibility(self.m).as_deref() != Some("private");
+        let public = launch::is_kernel(self.m, func.0);
         for (at, &arg) in args.iter().enumerate() {
-            let Some(block) = self.block_type(arg).filter(|_| !self.kept.contains(&arg)) else { continue };
-            let rank = self.m.shape(block).map_or(0, <[u32]>::len);
-            let rest = args.get(at + 1..at + 1 + 2 * rank).unwrap_or(&[]);
-            let ty = |i: usize| if i < rank { Type::I32 } else { Type::I64 };
-            if rest.len() != 2 * rank || rest.iter().enumerate().any(|(i, &v)| self.m.value_type(v) != ty(i))
-            {
-                return Err(self.error(
-                    loc,
-                    format!("argument {at} is a tensor descriptor, but its extents (i32) and strides (i64) do not follow"),
-                ));
+            if self.kept.contains(&arg) || self.block_type(arg).is_none() {
+                continue;
             }
-            let (shape, strides) = (rest[..rank].to_vec(), rest[rank..2 * rank - 1].to_vec());
-            let pointer = self.m.ptr_type(self.m.element_type(block));
-            self.m.set_value_type(arg, pointer);
+            let Given { shape, strides, nan } = Given::take(self.m, func, entry, at)?;
             let nan = if public {
-                let nan = self.promise_alignment(func.0, at, args.len());
                 let first = self.m.first_op(entry).expect("a complete block");
                 Builder::before(self.m, first).int(-i64::from(nan), Type::I1)
             } else {
@@ -203,41 +187,14 @@ impl Lowering<'_> {
             };
             self.parts.insert(arg, Parts { base: arg, shape, strides, nan });
         }
-        let inputs: Vec<Type> = self.m.block_args(entry).iter().map(|&v| self.m.value_type(v)).collect();
-        if let TypeKind::Function { results, .. } = self.m.type_kind(func.function_type(self.m)).clone() {
-            if results.iter().any(|&t| matches!(self.m.type_kind(t), TypeKind::TensorDesc { .. })) {
-                return Err(Diagnostic::unsupported(
-                    self.m,
-                    loc,
-                    "a function that is not inlined and returns a tensor descriptor",
-                ));
-            }
-            let ty = self.m.ty(TypeKind::Function { inputs, results });
-            let attr = self.m.attr(AttrKind::Type(ty));
-            self.m.set_attr(func.0, "function_type", attr);
+        if let TypeKind::Function { results, .. } = self.m.type_kind(func.function_type(self.m))
+            && results.iter().any(|&t| matches!(self.m.type_kind(t), TypeKind::TensorDesc { .. }))
+        {
+            let what = "a function that is not inlined and returns a tensor descriptor";
+            return Err(Diagnostic::unsupported(self.m, self.m.op_loc(func.0), what));
         }
+        receive_descriptors::note_inputs(self.m, func, entry);
         Ok(())
-    }
-
-    /// The base of a kernel's descriptor is a multiple of 16 bytes. Says whether it pads with NaN.
-    fn promise_alignment(&mut self, func: Op, at: usize, count: usize) -> bool {
-        let mut dicts = match self.m.op_attr(func, "arg_attrs").map(|a| self.m.attr_kind(a).clone()) {
-            Some(AttrKind::Array(dicts)) => dicts,
-            _ => vec![self.m.attr(AttrKind::Dict(Vec::new())); count],
-        };
-        let mut entries = match self.m.attr_kind(dicts[at]).clone() {
-            AttrKind::Dict(entries) => entries,
-            _ => Vec::new(),
-        };
-        let padding = entries.iter().position(|(name, _)| *name == "tt.padding");
-        let padding = padding.map(|i| entries.remove(i).1);
-        let nan = padding.is_some_and(|a| matches!(self.m.attr_kind(a), AttrKind::Int(2, _)));
-        entries.push((marks::DIVISIBILITY.into(), self.m.attr(AttrKind::Int(16, Type::I32))));
-        entries.sort_by(|a, b| a.0.cmp(&b.0));
-        dicts[at] = self.m.attr(AttrKind::Dict(entries));
-        let dicts = self.m.attr(AttrKind::Array(dicts));
-        self.m.set_attr(func, "arg_attrs", dicts);
-        nan
     }
 
     fn block(&mut self, block: Block) -> Result<(), Diagnostic> {

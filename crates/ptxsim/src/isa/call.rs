@@ -96,6 +96,15 @@ pub(super) fn call(d: &mut Dec) -> Result<(), Error> {
         }
         _ => {}
     }
+    if let Some(function) = (d.env.host)(name) {
+        if (rets.len(), args.len()) != (1, function.params.len()) {
+            return d.fail(format!("`{name}` has {} parameters and a result", function.params.len()));
+        }
+        d.out.imm = d.env.provided.len() as i64;
+        d.env.provided.push(function);
+        d.out.exec = crate::host::call;
+        return Ok(());
+    }
     d.out.exec = match (name.as_str(), args.len()) {
         ("vprintf", 2) => super::printf::vprintf,
         ("__assertfail", 5) => super::printf::assertfail,

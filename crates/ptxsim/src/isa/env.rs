@@ -1,6 +1,7 @@
 //! Names in scope while decoding, and the registers and constants they become.
 
 use crate::ast::{Ty, Var};
+use crate::host::{HostFunction, HostFunctions};
 use crate::regs::{File, Reg, Regs};
 use std::collections::HashMap;
 
@@ -111,10 +112,14 @@ pub(crate) struct Env {
     pub tables: HashMap<String, Vec<String>>,
     /// Labels that the instruction just decoded may go to, resolved by the flattening.
     pub jumps: Vec<String>,
+    /// Functions that have no body in the text.
+    pub host: HostFunctions,
+    /// Those of them that are called.
+    pub provided: Vec<HostFunction>,
 }
 
 impl Env {
-    pub fn new() -> Env {
+    pub fn new(host: HostFunctions) -> Env {
         let mut e = Env {
             scopes: vec![Scope::default()],
             template: Template::default(),
@@ -126,6 +131,8 @@ impl Env {
             carry: Reg { file: File::P, idx: 0 },
             tables: HashMap::new(),
             jumps: vec![],
+            host,
+            provided: vec![],
         };
         e.carry.idx = e.template.regs.push(File::P, 0);
         e

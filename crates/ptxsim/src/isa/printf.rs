@@ -8,7 +8,7 @@ use crate::report::FindingKind;
 
 impl Cx<'_> {
     /// Where the call parameter whose address is in a register is in the warp's local memory.
-    fn place(&self, r: u32, lane: usize) -> usize {
+    pub(crate) fn place(&self, r: u32, lane: usize) -> usize {
         lane * self.grid.code.local_bytes as usize + self.w.regs.d[r as usize][lane] as usize
     }
 

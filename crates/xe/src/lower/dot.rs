@@ -1,4 +1,4 @@
-//! `tt.dot` as DPAS: 8 rows, 16 columns (a lane each), 8 words along K.
+//! `tt.dot` as DPAS: up to 8 rows, 16 columns (a lane each), 8 words along K.
 //!
 //! What lanes have of the result is what the instruction gives. Of the first operand a lane has, in each row, the word of its number: an element of 32 bits for
 //! the lower or the upper half of the lanes, one of 16, two of 8. Of the second it has its column, 8 words down.
@@ -9,6 +9,7 @@ use tilewright_ir::{FloatKind, TypeKind};
 use tilewright_layout::TileLayout;
 use tilewright_llvm::{Effect, IntPred, Scalar, Ty, Value};
 use tilewright_lower::{Hooks, Shuffle};
+use tilewright_passes::level::Level;
 
 use super::{Lower, Result, Xe};
 
@@ -34,9 +35,12 @@ fn dpas(m: &ir::Module, element: ir::Type) -> Option<Dpas> {
 }
 
 impl Lower<'_, '_> {
-    /// A product of the matrix engines; the rest is made of multiply-adds, where lanes have all of a line.
+    /// A product of the matrix engines. Where a kernel did not come by levels it is made of multiply-adds.
     pub(super) fn dot(&mut self, dot: tt::Dot) -> Result<bool> {
         let m = self.m;
+        if Level::of(m) != Some(Level::Lane) {
+            return Ok(false);
+        }
         let [a, b, c] = [dot.a(m), dot.b(m), dot.c(m)];
         let element = |v: ir::Value| m.element_type(m.value_type(v));
         let unit = (element(a) == element(b)).then(|| dpas(m, element(a))).flatten();
@@ -52,15 +56,16 @@ impl Lower<'_, '_> {
         let first = self.first_operand(&unit, &la, &ra)?;
         let second = self.second_operand(&unit, &lb, &rb);
         let found = lc.register_finder();
-        let of: Vec<usize> = (0..8).filter_map(|r| found.find(&[r, 0])).map(|r| r as usize).collect();
+        let count = lc.shape()[0];
+        let of: Vec<usize> = (0..count).filter_map(|r| found.find(&[r, 0])).map(|r| r as usize).collect();
         let rows: Vec<Value> = of.iter().map(|&r| rc[r]).collect();
         let sum = self.b.vector(&rows);
-        let name = format!("__builtin_IB_sub_group16_{}_8_8", unit.types);
+        let name = format!("__builtin_IB_sub_group16_{}_8_{count}", unit.types);
         let ty = self.b.ty(sum);
         let made = self.b.intrinsic(&name, Effect::Pure, Some(ty), &[sum, first, second]);
         let mut out = rc.to_vec();
         for (i, &r) in of.iter().enumerate() {
-            out[r] = self.b.extract(made, i as u32);
+            out[r] = if count == 1 { made } else { self.b.extract(made, i as u32) };
         }
         self.set_regs(dot.result(m), out);
         Ok(true)
@@ -68,12 +73,13 @@ impl Lower<'_, '_> {
 
     fn fits(unit: &Dpas, a: &TileLayout, b: &TileLayout, c: &TileLayout) -> bool {
         let k = 8 * 32 / unit.bits;
-        a.shape() == [8, k] && b.shape() == [k, 16] && c.shape() == [8, 16]
+        let rows = c.shape()[0];
+        matches!(rows, 1 | 2 | 4 | 8) && a.shape() == [rows, k] && b.shape() == [k, 16] && c.shape() == [rows, 16]
     }
 
     /// The first operand, whose columns are along the lanes, again from the first where there are more lanes.
     fn first_operand(&mut self, unit: &Dpas, layout: &TileLayout, regs: &[Value]) -> Result<Value> {
-        let found = layout.register_finder();
+        let (found, rows) = (layout.register_finder(), layout.shape()[0]);
         let missing = self.error("internal: an operand's layout lacks a row");
         let at = |row: u32, column: u32| {
             found.find(&[row, column]).map(|r| regs[r as usize]).ok_or_else(|| missing.clone())
@@ -84,14 +90,14 @@ impl Lower<'_, '_> {
         let mut words = Vec::with_capacity(8);
         match unit.bits {
             16 => {
-                for row in 0..8 {
+                for row in 0..rows {
                     let v = at(row, 0)?;
                     words.push(self.b.bitcast(v, Ty::I16));
                 }
             }
             32 => {
-                for row in (0..8).step_by(2) {
-                    let (even, odd) = (at(row, 0)?, at(row + 1, 0)?);
+                for row in (0..rows).step_by(2) {
+                    let (even, odd) = (at(row, 0)?, at((row + 1).min(rows - 1), 0)?);
                     words.push(self.b.select(lower, even, odd));
                 }
             }
@@ -99,7 +105,7 @@ impl Lower<'_, '_> {
                 // Lane `l` wants columns `2 l` and `2 l + 1`, which are of the first or the second half of the columns.
                 let from = self.b.shl(lane, 1);
                 let from = self.b.and_const(from, 15);
-                for row in 0..8 {
+                for row in 0..rows {
                     let halves = [at(row, 0)?, at(row, 16)?].map(|v| self.b.int_cast(v, Ty::I32, false));
                     let high = self.b.shl(halves[1], 8);
                     let both = self.b.or(halves[0], high);

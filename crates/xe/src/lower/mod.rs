@@ -16,8 +16,8 @@ mod access;
 mod atomic;
 mod descriptor;
 mod dot;
-mod extern_call;
 mod hooks;
+mod libdevice;
 
 use std::ops::{Deref, DerefMut};
 
@@ -40,7 +40,9 @@ pub fn lower(module: &ir::Module, target: Target, options: &ir::Options) -> Resu
         line_info: options.line_info,
         flushes: false,
     };
-    tilewright_lower::lower(module, &options_of_all, Xe::default)
+    let mut lowered = tilewright_lower::lower(module, &options_of_all, Xe::default)?;
+    libdevice::define(&mut lowered.module);
+    Ok(lowered)
 }
 
 /// What is known while a function is lowered.

@@ -1,6 +1,7 @@
 //! What has a name: instructions of the lowering's own, LLVM's intrinsics, and calls.
 
 use rspirv::dr::Operand;
+use rspirv::grammar::OpenCLStd100InstructionTable;
 use rspirv::spirv::{BuiltIn, CLOp, Capability, Decoration, FPRoundingMode, GroupOperation, Op, Word};
 use tilewright_llvm::view::Instruction;
 use tilewright_llvm::{FloatPred, Op as Llvm, Scalar, Ty};
@@ -11,15 +12,7 @@ use super::memory::{ACQUIRE_RELEASE, OF_ALL, OF_SUB_GROUP, OF_WORK_GROUP, SUB_GR
 
 /// The function of `OpenCL.std` of a name.
 fn function(name: &str) -> Option<CLOp> {
-    Some(match name {
-        "native_divide" => CLOp::native_divide,
-        "native_exp2" => CLOp::native_exp2,
-        "native_recip" => CLOp::native_recip,
-        "native_rsqrt" => CLOp::native_rsqrt,
-        "native_sqrt" => CLOp::native_sqrt,
-        "u_mul_hi" => CLOp::u_mul_hi,
-        _ => return None,
-    })
+    CLOp::from_u32(OpenCLStd100InstructionTable::iter().find(|f| f.opname == name)?.opcode)
 }
 
 /// The function that an intrinsic of LLVM is.

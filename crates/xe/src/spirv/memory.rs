@@ -3,7 +3,7 @@
 use rspirv::dr::Operand;
 use rspirv::spirv::{Capability, MemoryAccess, Op, StorageClass, Word};
 use tilewright_llvm::view::Instruction;
-use tilewright_llvm::{GlobalId, Scalar, Space, Ty, Value};
+use tilewright_llvm::{Global, GlobalId, Scalar, Space, Ty, Value};
 use tilewright_lower::SHARED_MEMORY;
 
 use super::Result;
@@ -75,7 +75,11 @@ impl Body<'_, '_> {
         let global = self.e.module.globals.get(id.index());
         match global {
             Some(global) if global.name == SHARED_MEMORY => self.e.number(0),
-            _ => Err("tables in memory".to_string()),
+            Some(Global { init: Some(bytes), align, .. }) => {
+                let table = self.e.table(id.index(), bytes, *align)?;
+                self.op(Op::ConvertPtrToU, Ty::I64, &[table])
+            }
+            _ => Err("a variable of the whole grid".to_string()),
         }
     }
 

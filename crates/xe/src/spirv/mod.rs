@@ -81,6 +81,8 @@ struct Emitter<'m> {
     imports: HashMap<String, Word>,
     files: HashMap<u32, Word>,
     shared: Option<Word>,
+    /// The program's tables, by their numbers in the module.
+    tables: HashMap<usize, Word>,
     bodies: Vec<dr::Function>,
 }
 
@@ -107,6 +109,7 @@ impl<'m> Emitter<'m> {
             imports: HashMap::new(),
             files: HashMap::new(),
             shared: None,
+            tables: HashMap::new(),
             bodies: Vec::new(),
         }
     }

@@ -156,6 +156,30 @@ impl Emitter<'_> {
         Ok((variable, ty))
     }
 
+    /// A table of the program's, global `number` of the module.
+    pub(super) fn table(&mut self, number: usize, bytes: &[u8], align: u32) -> Result<Word> {
+        if let Some(&known) = self.tables.get(&number) {
+            return Ok(known);
+        }
+        let (words, rest) = bytes.as_chunks::<8>();
+        let (element, values) = match rest {
+            [] => (Ty::I64, words.iter().map(|word| u64::from_le_bytes(*word)).collect()),
+            _ => (Ty::I8, bytes.iter().map(|&byte| u64::from(byte)).collect::<Vec<u64>>()),
+        };
+        let length = self.number(values.len() as u32)?;
+        let values: Vec<Word> =
+            values.into_iter().map(|bits| self.constant(element, bits)).collect::<Result<_>>()?;
+        let element = self.ty(element)?;
+        let array = self.out.type_array(element, length);
+        let whole = self.out.constant_composite(array, values);
+        let pointer = self.out.type_pointer(None, StorageClass::CrossWorkgroup, array);
+        let variable = self.out.variable(pointer, None, StorageClass::CrossWorkgroup, Some(whole));
+        self.out.decorate(variable, Decoration::Constant, []);
+        self.out.decorate(variable, Decoration::Alignment, [Operand::LiteralBit32(align)]);
+        self.tables.insert(number, variable);
+        Ok(variable)
+    }
+
     /// The array of all memory that a work group has together.
     pub(super) fn shared(&mut self) -> Result<Word> {
         if let Some(known) = self.shared {

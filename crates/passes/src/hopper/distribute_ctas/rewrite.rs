@@ -374,7 +374,7 @@ impl Rewriter<'_> {
             let pick = |b: &mut Builder<'_>, x: Value, y: Value| {
                 arith::Select::build(b, lower, x, y).result(b.module)
             };
-            let commutes = parts::commutes(self.m, reduce);
+            let commutes = parts::commutes(self.m, reduce.0);
             let mut b = Builder::after(self.m, lower_op(self.m, lower));
             let (mut first, mut second) = (now.clone(), others.clone());
             if !commutes {

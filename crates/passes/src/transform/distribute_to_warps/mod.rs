@@ -11,7 +11,8 @@
 //!    as it was on the whole, since encodings follow operations.
 //! 3. What several warps have is stored by one, behind a barrier where others may still load what it overwrites
 //!    ([`global_barriers`]). A reduction along a dimension that warps share is one of each warp's part, and then,
-//!    through shared memory, of what they got (`reduce`).
+//!    through shared memory, of what they got (`reduce`). Where one operation wants other parts than another gives, they go
+//!    through shared memory, too (`convert`).
 //!
 //! ```text
 //! #blocked = #ttg.blocked<{sizePerWarp = [32, 64], warpsPerCTA = [8, 4], order = [1, 0]}>
@@ -28,10 +29,12 @@
 //! Encodings stay, though what they say has been done: what is of one kind, the result of a dot or its operand, is split alike by
 //! [`match_target_size`](super::match_target_size).
 
+mod convert;
 mod prefetch;
 mod reduce;
 
 use rustc_hash::FxHashMap;
+use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::dialect::{arith, gpu, llvm, tt, ttg};
 use tilewright_ir::effects::is_pure;
 use tilewright_ir::index::{Index, Relation, Role};
@@ -117,7 +120,9 @@ fn parts_of(m: &Module, ops: &[Op]) -> Result<FxHashMap<Value, WarpPart>, Diagno
         for &value in m.results(op).iter().chain(blocks.flat_map(|&block| m.block_args(block))) {
             match part_of(m, op, value) {
                 Some(Ok(part)) => _ = parts.insert(value, part),
-                Some(Err(error)) => return Err(Diagnostic::at(m, m.op_loc(op), error.to_string())),
+                Some(Err(error)) => {
+                    return Err(Diagnostic::at(m, m.op_loc(op), error.to_string()).of(Kind::Unsupported));
+                }
                 None => {}
             }
         }
@@ -400,14 +405,5 @@ impl Distributor<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Another encoding of the same part stays as it is, until nothing asks for encodings any more.
-    fn convert(&mut self, convert: ttg::ConvertLayout) -> Result<(), Diagnostic> {
-        let [src, result] = [convert.src(self.m), convert.result(self.m)].map(|v| self.parts.get(&v));
-        if src.map(|p| (&p.shape, &p.axes)) == result.map(|p| (&p.shape, &p.axes)) {
-            return Ok(());
-        }
-        Err(self.unsupported(convert.0, "from a part of one warp to those of others"))
     }
 }

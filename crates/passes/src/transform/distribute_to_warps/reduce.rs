@@ -74,7 +74,7 @@ impl Distributor<'_> {
     }
 
     /// The slot of a buffer with one for each warp.
-    fn slot(&mut self, buffer: Value, warp: Value, next: Op) -> Value {
+    pub(super) fn slot(&mut self, buffer: Value, warp: Value, next: Op) -> Value {
         let ty = self.m.value_type(buffer);
         let (shape, element) = (self.m.shape(ty).unwrap_or(&[])[1..].to_vec(), self.m.element_type(ty));
         let encoding = self.m.encoding(ty).expect("it was made with one");

@@ -181,6 +181,8 @@ impl Splitter<'_> {
                 self.pieces.insert(self.m.result(op), pieces);
             }
             (Some(Opcode::Ttg(ttg::Kind::LocalLoad | ttg::Kind::LocalStore)), _) => self.local(op),
+            (Some(Opcode::Tt(tt::Kind::Extract)), _) => self.part(tt::Extract(op)),
+            (Some(Opcode::Tt(tt::Kind::InsertTile)), _) => self.put(tt::InsertTile(op))?,
             (_, Index::Elementwise | Index::Aligned) => self.elementwise(op),
             (_, Index::Broadcast | Index::ExpandDims(_) | Index::Permute(_)) => self.reshaped(op, index),
             _ => return Err(self.unsupported(op, "split to the size of instructions")),

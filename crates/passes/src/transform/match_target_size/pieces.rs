@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{tt, ub};
-use tilewright_ir::{AttrKind, Builder, Shape, Value};
+use tilewright_ir::{AttrKind, Builder, Diagnostic, Shape, Value};
 
 use super::Splitter;
 use super::tiles::clip;
@@ -165,5 +165,55 @@ impl Splitter<'_> {
             whole = tt::InsertTile::build(&mut b, whole, part, &index, ty).result(b.module);
         }
         whole
+    }
+
+    // ---- parts of tensors ------------------------------------------------------------------------------------------
+
+    /// The place of each block of a part among those of the whole: part `at` of a grid of such parts.
+    fn within(part: &Shape, tile: &Shape, at: &Shape) -> Vec<Shape> {
+        let inner = grid(part, tile);
+        let of_block = |i| {
+            let here = place(part, tile, i);
+            at.iter().zip(&inner).zip(here).map(|((at, n), here)| at * n + here).collect()
+        };
+        (0..count(part, tile)).map(of_block).collect()
+    }
+
+    /// A part of a tensor is some of its blocks.
+    pub(super) fn part(&mut self, extract: tt::Extract) {
+        let (src, result) = (extract.src(self.m), extract.result(self.m));
+        let (whole, part) = (self.shape(src), self.shape(result));
+        let tile = clip(&self.own_tile(src), &part);
+        let given = self.get(src, &tile);
+        let at = place(&whole, &part, extract.index(self.m) as usize);
+        let values = Self::within(&part, &tile, &at).iter().map(|at| given.at(at)).collect();
+        self.pieces.insert(result, Pieces::new(&part, &tile, values));
+    }
+
+    /// A tensor with a part replaced has other blocks there.
+    ///
+    /// # Errors
+    /// A part whose number is none that is known.
+    pub(super) fn put(&mut self, insert: tt::InsertTile) -> Result<(), Diagnostic> {
+        let (src, tile, result) = (insert.src(self.m), insert.tile(self.m), insert.result(self.m));
+        let (whole, part) = (self.shape(result), self.shape(tile));
+        let mut at = Shape::new();
+        for &index in insert.index(self.m) {
+            match self.m.constant_value(index).map(|attr| self.m.attr_kind(attr)) {
+                Some(&AttrKind::Int(n, _)) if n >= 0 => at.push(n as u32),
+                _ => return Err(self.unsupported(insert.0, "with a tile whose number is not a constant")),
+            }
+        }
+        if at.iter().zip(&whole).zip(&part).any(|((&at, &n), &tile)| at >= n / tile) {
+            return Err(self.unsupported(insert.0, "with a tile outside of the tensor"));
+        }
+        let size = clip(&self.own_tile(tile), &part);
+        let (mut all, given) = (self.get(src, &size), self.get(tile, &size));
+        for (place, value) in Self::within(&part, &size, &at).iter().zip(given.values) {
+            let number = all.number(place);
+            all.values[number] = value;
+        }
+        self.pieces.insert(result, all);
+        Ok(())
     }
 }

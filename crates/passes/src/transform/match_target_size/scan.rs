@@ -25,6 +25,10 @@ impl Splitter<'_> {
         let tile = srcs.iter().map(|&v| self.own_tile(v)).reduce(|a, b| clip(&a, &b)).unwrap_or_default();
         let given: Vec<Pieces> = srcs.iter().map(|&v| self.get(v, &tile)).collect();
         let steps = shape[axis] / tile[axis];
+        if steps > 1 && !parts::commutes(self.m, scan.0) {
+            let what = "of several blocks, by a function whose operands have an order, which a reduction does not keep";
+            return Err(self.unsupported(scan.0, what));
+        }
         let mut blocks: Vec<Vec<Option<Value>>> = vec![vec![None; pieces::count(&shape, &tile)]; srcs.len()];
         for i in 0..pieces::count(&shape, &tile) {
             let mut at = pieces::place(&shape, &tile, i);

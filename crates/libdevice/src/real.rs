@@ -1,0 +1,79 @@
+//! Numbers on which functions compute: those of the machine, or such as code is recorded for.
+
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+/// A number of 64 bits. Functions that are written on it compute what they give, or record how that is computed, for targets that have no
+/// such library.
+pub trait Real:
+    Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
+{
+    /// What comparisons give.
+    type Truth: Copy;
+
+    /// A constant of the same kind.
+    #[must_use]
+    fn number(self, x: f64) -> Self;
+    /// `self * y + z`, rounded once.
+    #[must_use]
+    fn times_plus(self, y: Self, z: Self) -> Self;
+    /// The magnitude.
+    #[must_use]
+    fn magnitude(self) -> Self;
+    /// The magnitude with the sign of another number.
+    #[must_use]
+    fn signed_as(self, sign: Self) -> Self;
+    /// The square root.
+    #[must_use]
+    fn root(self) -> Self;
+    /// A function by its name in the table.
+    #[must_use]
+    fn of_table(self, name: &'static str) -> Self;
+    /// Whether it is less; false of NaN.
+    fn below(self, other: Self) -> Self::Truth;
+    /// Whether it is equal; false of NaN.
+    fn same(self, other: Self) -> Self::Truth;
+    /// One of two numbers, of which the other may have been computed too.
+    #[must_use]
+    fn choose(truth: Self::Truth, yes: impl FnOnce() -> Self, no: impl FnOnce() -> Self) -> Self;
+}
+
+impl Real for f64 {
+    type Truth = bool;
+
+    fn number(self, x: f64) -> f64 {
+        x
+    }
+    fn times_plus(self, y: f64, z: f64) -> f64 {
+        self.mul_add(y, z)
+    }
+    fn magnitude(self) -> f64 {
+        self.abs()
+    }
+    fn signed_as(self, sign: f64) -> f64 {
+        self.copysign(sign)
+    }
+    fn root(self) -> f64 {
+        self.sqrt()
+    }
+    fn of_table(self, name: &'static str) -> f64 {
+        match name {
+            "cos" => self.cos(),
+            "erf" => libm::erf(self),
+            "erfc" => libm::erfc(self),
+            "exp" => self.exp(),
+            "log" => self.ln(),
+            "log1p" => self.ln_1p(),
+            "sin" => self.sin(),
+            _ => unreachable!("the functions here use no `{name}`"),
+        }
+    }
+    fn below(self, other: f64) -> bool {
+        self < other
+    }
+    fn same(self, other: f64) -> bool {
+        self == other
+    }
+    fn choose(truth: bool, yes: impl FnOnce() -> f64, no: impl FnOnce() -> f64) -> f64 {
+        if truth { yes() } else { no() }
+    }
+}
