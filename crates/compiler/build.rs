@@ -18,9 +18,20 @@ fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
 fn main() {
     let root = Path::new("../..");
     let mut folders = vec![root.join("python/tilewright/language"), root.join("python/tilewright/tle")];
-    for name in
-        ["libdevice", "layout", "ir", "frontend", "passes", "target", "llvm", "lower", "nvidia", "compiler"]
-    {
+    for name in [
+        "libdevice",
+        "layout",
+        "ir",
+        "frontend",
+        "passes",
+        "target",
+        "llvm",
+        "lower",
+        "nvidia",
+        "xe",
+        "ascend",
+        "compiler",
+    ] {
         folders.push(root.join("crates").join(name).join("src"));
     }
     let mut files = Vec::new();

@@ -140,7 +140,9 @@ impl Lower<'_, '_> {
         let Some(surface) = self.surface(&desc, bits / 8, right) else { return Ok(()) };
         let across = if bits == 8 { 32 } else { 16 };
         let name = format!("__builtin_IB_subgroup_block_read_prefetch_u{bits}_m8k{across}v1");
-        let pred = (self.hooks.blocks != Some(true)).then_some(surface.fits);
+        // Of a matrix that no load of the loop takes by blocks it is not known.
+        let known = self.hooks.blocks == Some(true) && self.hooks.fitting.contains(&surface.fits);
+        let pred = (!known).then_some(surface.fits);
         self.where_holds(pred, &[], |l| {
             for row in (0..rows).step_by(8) {
                 for column in (0..columns).step_by(across) {
@@ -164,15 +166,15 @@ impl Lower<'_, '_> {
             return Ok(false);
         }
         let mut fits = self.b.bool(true);
-        let mut any = false;
+        self.hooks.fitting.clear();
         for load in m.all_ops(f.0).into_iter().filter_map(|op| tt::DescriptorLoad::cast(m, op)) {
             let Some(desc) = self.hooks.descriptors.get(&load.desc(m)).cloned() else { continue };
             if let Some((_, surface)) = self.messages(&desc, load)? {
                 fits = self.b.and(fits, surface.fits);
-                any = true;
+                self.hooks.fitting.push(surface.fits);
             }
         }
-        if !any {
+        if self.hooks.fitting.is_empty() {
             return Ok(false);
         }
         let (here, preheader) = (self.b.block(), self.b.preheader());

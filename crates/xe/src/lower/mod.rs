@@ -55,6 +55,8 @@ struct Xe {
     turned: FxHashSet<ir::Value>,
     /// Whether messages take all matrices of the loop that is being lowered, which there are two of then.
     blocks: Option<bool>,
+    /// Where it holds, that messages take the matrices of these.
+    fitting: Vec<tilewright_llvm::Value>,
 }
 
 /// The lowering of a function, with what is the same for every vendor.
