@@ -2,8 +2,8 @@
 
 use std::io::{Read, Write};
 
-use tilewright_compiler::{DEFAULT_TARGET, Passes};
-use tilewright_ir::{PrintOptions, parse, print_with};
+use tilewright_compiler::{DEFAULT_TARGET, Form, Passes};
+use tilewright_ir::{Diagnostic, Module, PrintOptions, parse, print_with};
 use tilewright_passes::TargetInfo;
 use tilewright_passes::opt::{Pipeline, pass_names};
 
@@ -18,6 +18,9 @@ pub struct Args {
     /// Run on each part of the file between `// -----` lines.
     #[arg(long)]
     split_input_file: bool,
+    /// Print the module in another form of the target's, behind the passes: for `xe:` LLVM IR, `simd` or `simt`.
+    #[arg(long = "as", value_name = "FORM")]
+    form: Option<String>,
     /// List the passes and exit.
     #[arg(long)]
     list_passes: bool,
@@ -39,6 +42,11 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<u8, Failure> {
         return Err("a file is needed (`-` for standard input); `tilewright opt --help` says more".into());
     };
     let pipeline = Pipeline::parse(passes.iter().map(String::as_str), DEFAULT_TARGET, &info)?;
+    let form = args.form.as_deref().map(|name| form(name, pipeline.target())).transpose()?;
+    let print = |module: &Module| match form {
+        Some(form) => (form.text)(module),
+        None => Ok(print_with(module, if args.locations { PrintOptions::FULL } else { PrintOptions::PLAIN })),
+    };
     let (text, name) = if file == "-" {
         let mut text = String::new();
         std::io::stdin().read_to_string(&mut text).map_err(|e| format!("standard input: {e}"))?;
@@ -47,7 +55,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<u8, Failure> {
         (std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?, file.as_str())
     };
     if !args.split_input_file {
-        write!(out, "{}", optimized(&text, name, &pipeline, args.locations)?)?;
+        write!(out, "{}", optimized(&text, name, &pipeline, &print)?)?;
         return Ok(0);
     }
     let mut before = String::new();
@@ -58,7 +66,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<u8, Failure> {
         if i > 0 {
             writeln!(out, "// -----")?;
         }
-        write!(out, "{}", optimized(&padded, name, &pipeline, args.locations)?)?;
+        write!(out, "{}", optimized(&padded, name, &pipeline, &print)?)?;
     }
     Ok(0)
 }
@@ -71,19 +79,31 @@ fn info(name: &str) -> Result<TargetInfo, String> {
     }
 }
 
-fn optimized(text: &str, name: &str, pipeline: &Pipeline, locations: bool) -> Result<String, String> {
+/// The form of a name that a target has.
+fn form(name: &str, target: &str) -> Result<Form, String> {
+    let forms = tilewright_compiler::target(target).map_err(|d| d.to_string())?.forms();
+    forms.iter().find(|form| form.name == name).copied().ok_or_else(|| {
+        let names: Vec<&str> = forms.iter().map(|form| form.name).collect();
+        match names[..] {
+            [] => format!("--as={name}: modules of {target} have no other form"),
+            _ => format!("--as={name}: modules of {target} have the forms {}", names.join(", ")),
+        }
+    })
+}
+
+fn optimized(
+    text: &str,
+    name: &str,
+    pipeline: &Pipeline,
+    print: &dyn Fn(&Module) -> Result<String, Diagnostic>,
+) -> Result<String, String> {
+    let line_of = |f: &str, line: u32| {
+        if f == name { text.lines().nth((line as usize).checked_sub(1)?).map(str::to_string) } else { None }
+    };
     let mut module = parse(text, name).map_err(|d| d.to_string())?;
     pipeline.run(&mut module).map_err(|errors| {
-        let line_of = |f: &str, line: u32| {
-            if f == name {
-                text.lines().nth((line as usize).checked_sub(1)?).map(str::to_string)
-            } else {
-                None
-            }
-        };
         let texts = errors.into_iter().map(|d| d.with_source(line_of).to_string());
         texts.collect::<Vec<_>>().join("\n")
     })?;
-    let options = if locations { PrintOptions::FULL } else { PrintOptions::PLAIN };
-    Ok(print_with(&module, options))
+    print(&module).map_err(|d| d.with_source(line_of).to_string())
 }

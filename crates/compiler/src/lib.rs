@@ -29,6 +29,6 @@ pub use tilewright_ir::options::{self, Options};
 pub use tilewright_nvidia::Target as CudaTarget;
 pub use tilewright_nvidia::sass;
 pub use tilewright_target::{
-    GivenStage, LaunchShape, MappedTensor, Passes, PythonEnvironment, Target, TensorMapParam,
+    Form, GivenStage, LaunchShape, MappedTensor, Passes, PythonEnvironment, Target, TensorMapParam,
 };
 pub use toolchain::{BUILD_ID, is_libdevice, made_with};

@@ -181,10 +181,12 @@ pub fn y1<R: Real>(x: R) -> R {
 mod tests {
     use super::*;
 
+    type Function = fn(f64) -> f64;
+
     /// The crate `libm` computes them in another way.
     #[test]
     fn as_libm_has_them() {
-        let pairs: [(fn(f64) -> f64, fn(f64) -> f64); 4] =
+        let pairs: [(Function, Function); 4] =
             [(j0, libm::j0), (j1, libm::j1), (y0, libm::y0), (y1, libm::y1)];
         for (i, (ours, theirs)) in pairs.into_iter().enumerate() {
             for step in 1..4000 {

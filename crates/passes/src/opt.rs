@@ -106,6 +106,11 @@ impl Pipeline {
         Ok(())
     }
 
+    /// The name of the target that they run for.
+    pub fn target(&self) -> &str {
+        &self.target.name
+    }
+
     /// Runs the passes, verifying the module before the first and after each, and what passes require and ensure.
     ///
     /// # Errors

@@ -43,7 +43,11 @@ pub fn lower_to_ttg_with(
         Err(error) if error.kind == Kind::Unsupported => {
             *module = as_given;
             lower_to_ttg_with(module, otherwise, options, after)?;
-            remarks::add_error(module, "lowered thread by thread, without instructions for whole warps: ", &error);
+            remarks::add_error(
+                module,
+                "lowered thread by thread, without instructions for whole warps: ",
+                &error,
+            );
             Ok(())
         }
         done => done,

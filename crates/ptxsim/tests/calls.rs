@@ -2,7 +2,7 @@
 #![allow(missing_docs)]
 mod common;
 use common::*;
-use tilewright_ptxsim::{FindingKind, Program};
+use tilewright_ptxsim::{FindingKind, HostFunction, Program};
 
 /// A module with `functions` before an entry of one pointer parameter, in `%rd0`.
 fn module(functions: &str, body: &str) -> Program {
@@ -118,4 +118,38 @@ fn registers_of_functions_by_address_are_refused_by_name() {
         e.to_string().contains("`r` of `f`, which is called by address or recursive, in a register"),
         "{e}"
     );
+}
+
+/// A function that whoever runs the program provides.
+#[test]
+fn functions_of_the_host() {
+    fn hypotenuse(args: &[&[u8]], out: &mut [u8]) {
+        let [x, y] = [0, 1].map(|i| f64::from_ne_bytes(args[i].try_into().expect("8 bytes")));
+        out.copy_from_slice(&(x.hypot(y) as f32).to_ne_bytes());
+    }
+    fn library(name: &str) -> Option<HostFunction> {
+        (name == "hypotenuse").then(|| HostFunction { params: vec![8, 8], result: 4, run: hypotenuse })
+    }
+    let text = |name: &str, arguments: &str| {
+        format!(
+            ".version 8.4\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p) {{\n\
+             .reg .b32 %r<4>; .reg .b64 %rd<8>;\nld.param.u64 %rd0, [p];\n\
+             mov.u32 %r0, %tid.x; mad.wide.u32 %rd1, %r0, 4, %rd0;\n\
+             mul.lo.u32 %r1, %r0, 3; cvt.rn.f64.u32 %rd2, %r1; mul.lo.u32 %r1, %r0, 4; cvt.rn.f64.u32 %rd3, %r1;\n\
+             {{ .param .b64 a; .param .b64 b; .param .b32 r; st.param.b64 [a], %rd2; st.param.b64 [b], %rd3;\n\
+             call (r), {name}, ({arguments}); ld.param.b32 %r2, [r]; }}\nst.global.u32 [%rd1], %r2;\nret;\n}}\n"
+        )
+    };
+    let p = Program::with_functions(&text("hypotenuse", "a, b"), library).expect("is PTX");
+    let mut out = vec![0f32; 32];
+    Run::new(&p, 1, 32).array(&mut out).clean();
+    assert!((0..32).all(|n| out[n] == 5.0 * n as f32), "{out:?}");
+    let refused = |text: &str| {
+        let p = Program::with_functions(text, library).expect("is PTX");
+        p.params("k").expect_err("is wrong").to_string()
+    };
+    let error = refused(&text("hypotenuse", "a"));
+    assert!(error.contains("`hypotenuse` has 2 parameters and a result"), "{error}");
+    let error = refused(&text("another", "a, b"));
+    assert!(error.contains("`another` has no body"), "{error}");
 }

@@ -59,11 +59,25 @@ pub trait Target: Any + fmt::Debug + fmt::Display + Send + Sync {
     /// What the passes do for it.
     fn passes(&self) -> Passes;
 
+    /// Other forms of a module, for readers: what `tilewright opt --as` knows.
+    fn forms(&self) -> &'static [Form] {
+        &[]
+    }
+
     /// Its tools, as they are on this machine now.
     ///
     /// # Errors
     /// A tool that was asked for by name and isn't there. One that is only missing is said to be by [`Toolchain::missing`].
     fn toolchain(&self, python: &PythonEnvironment) -> Result<Box<dyn Toolchain>, Diagnostic>;
+}
+
+/// A form of a module that is not its own text.
+#[derive(Debug, Clone, Copy)]
+pub struct Form {
+    /// Its name.
+    pub name: &'static str,
+    /// A module in it.
+    pub text: fn(&Module) -> Result<String, Diagnostic>,
 }
 
 /// How far the passes take a module.

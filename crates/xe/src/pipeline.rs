@@ -26,8 +26,8 @@ use tilewright_passes::pass::{DCE, Property, Row};
 use tilewright_passes::transform::{
     allocate_shared, arrange_buffers, assign_layouts, decompose_scaled_dots, distribute_to_lanes,
     distribute_to_warps, global_barriers, inline_calls, legalize_dots, lower_descriptors, lower_rings,
-    match_target_size, membar, order_rings, prefetch_blocks, raise_to_descriptors, receive_descriptors, sink_lane_sums,
-    unroll_loops,
+    match_target_size, membar, order_rings, prefetch_blocks, raise_to_descriptors, receive_descriptors,
+    sink_lane_sums, unroll_loops,
 };
 
 /// By levels: each pass, and why it stands where it does.
@@ -87,10 +87,7 @@ pub static BY_THREADS: &[Row] = &[
         pass: order_rings::PASS,
         why: "rings of one group of warps are buffers to all that follows, and nothing has moved their accesses yet",
     },
-    Row {
-        pass: arrange_buffers::PASS,
-        why: "before tensors get layouts, which follow those of the buffers",
-    },
+    Row { pass: arrange_buffers::PASS, why: "before tensors get layouts, which follow those of the buffers" },
     Row { pass: unroll_loops::PASS, why: "several iterations are one to all that follows" },
     Row { pass: decompose_scaled_dots::PASS, why: "before everything that looks at dots" },
     Row { pass: distribute_ctas::PASS, why: "there are no clusters: a kernel that asks for one should know" },
@@ -102,7 +99,10 @@ pub static BY_THREADS: &[Row] = &[
     Row { pass: assign_layouts::PASS, why: "tt becomes ttg: every tensor gets its encoding once" },
     Row { pass: lower_tma::PASS, why: "there are no such copies: what is left of descriptors is an error" },
     Row { pass: lower_rings::PASS, why: "a ring that a kernel has becomes barriers" },
-    Row { pass: sink_lane_sums::PASS, why: "loops have their final form: what they add up over lanes can leave them" },
+    Row {
+        pass: sink_lane_sums::PASS,
+        why: "loops have their final form: what they add up over lanes can leave them",
+    },
     Row { pass: DCE, why: "what is replaced would get memory and barriers" },
     Row { pass: allocate_warp_groups::PASS, why: "what partitions do is final: their warps" },
     Row { pass: allocate_shared::PASS, why: "buffers and scratch are final: their offsets" },

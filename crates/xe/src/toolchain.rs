@@ -8,12 +8,14 @@ use tilewright_ir::Diagnostic;
 use tilewright_ir::diagnostic::Kind;
 use tilewright_target as target;
 use tilewright_target::{
-    Code, Fact, Family, GivenStage, LaunchShape, Missing, Passes, PythonEnvironment, Stage, StageKind, Stop,
+    Code, Fact, Family, Form, GivenStage, LaunchShape, Missing, Passes, PythonEnvironment, Stage, StageKind,
+    Stop,
 };
 
 use crate::asm::Listing;
 use crate::compile::compile;
 use crate::ocloc::{self, Native, Ocloc};
+use crate::simd;
 use crate::target::Target;
 
 /// `xe:pvc` and `xe:bmg`.
@@ -41,6 +43,10 @@ impl target::Target for Target {
 
     fn passes(&self) -> Passes {
         Passes::Ttg(Box::new(self.info()))
+    }
+
+    fn forms(&self) -> &'static [Form] {
+        &[Form { name: "simd", text: simd::text }, Form { name: "simt", text: simd::simt_text }]
     }
 
     fn toolchain(&self, _: &PythonEnvironment) -> Result<Box<dyn target::Toolchain>, Diagnostic> {

@@ -1,4 +1,4 @@
-//! LLVM IR in SIMD style, as ML-Triton has it (Listing 5, Table 4), and what LLVM says of it.
+//! LLVM IR in SIMD and in SIMT style, as ML-Triton has it (Listing 5, Table 4), and what LLVM says of it.
 
 mod common;
 
@@ -10,8 +10,22 @@ use common::lowered;
 /// A kernel in SIMD style. LLVM has read it.
 fn simd(source: &str, signature: &str, num_warps: u32) -> String {
     let module = lowered(source, signature, num_warps);
-    let text = tilewright_xe::simd::text(&module)
-        .unwrap_or_else(|e| panic!("{e}\n{}", tilewright_ir::print(&module)));
+    read_by_llvm(
+        tilewright_xe::simd::text(&module)
+            .unwrap_or_else(|e| panic!("{e}\n{}", tilewright_ir::print(&module))),
+    )
+}
+
+/// A kernel in SIMT style. LLVM has read it.
+fn simt(source: &str, signature: &str, num_warps: u32) -> String {
+    let module = lowered(source, signature, num_warps);
+    read_by_llvm(
+        tilewright_xe::simd::simt_text(&module)
+            .unwrap_or_else(|e| panic!("{e}\n{}", tilewright_ir::print(&module))),
+    )
+}
+
+fn read_by_llvm(text: String) -> String {
     let mut opt = Command::new("/usr/lib/llvm-19/bin/opt")
         .args(["-passes=verify", "-disable-output", "-"])
         .stdin(Stdio::piped())
@@ -55,8 +69,8 @@ const MATMUL: &str = "def kernel(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.cons
     c_blocks.store([rows, columns], accumulator)
 ";
 
-/// The product of `of` with blocks of 256×256×`k` in 32 warps.
-fn matmul(of: &str, acc: &str, k: u32) -> String {
+/// The source and signature of a product of `of` with blocks of 256×256×`k`.
+fn product(of: &str, acc: &str, k: u32) -> (String, String) {
     let source = MATMUL.replace("ACC", &format!("tl.{}", if acc == "fp32" { "float32" } else { "int32" }));
     let source = source
         .replace("BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr", "")
@@ -64,7 +78,52 @@ fn matmul(of: &str, acc: &str, k: u32) -> String {
         .replace("BM", "256")
         .replace("BN", "256")
         .replace("BK", &k.to_string());
-    simd(&source, &format!("*{of}:16,*{of}:16,*{acc}:16,i32:16,i32:16,i32:16"), 32)
+    (source, format!("*{of}:16,*{of}:16,*{acc}:16,i32:16,i32:16,i32:16"))
+}
+
+/// It in 32 warps.
+fn matmul(of: &str, acc: &str, k: u32) -> String {
+    let (source, signature) = product(of, acc, k);
+    simd(&source, &signature, 32)
+}
+
+/// The same of a lane, by the instructions of Listing 5's second half and of Table 4.
+#[test]
+fn matmul_of_the_paper_lane_by_lane() {
+    let (source, signature) = product("fp16", "fp32", 32);
+    let text = simt(&source, &signature, 32);
+    let of_a = lines(&text, "call <64 x i16> @llvm.genx.GenISA.LSC2DBlockRead.v64i16(i64 ");
+    let of_b = lines(&text, "call <32 x i32> @llvm.genx.GenISA.LSC2DBlockRead.v32i32(i64 ");
+    assert_eq!((of_a.len(), of_b.len()), (1, 2), "{text}");
+    // 16 bits, two blocks of 16 columns and 32 rows, not turned; those of B in VNNI.
+    assert!(of_a[0].ends_with("i32 16, i32 16, i32 32, i32 2, i1 false, i1 false, i32 0)"), "{}", of_a[0]);
+    for b in of_b {
+        assert!(b.ends_with("i32 16, i32 16, i32 32, i32 2, i1 false, i1 true, i32 0)"), "{b}");
+    }
+    let dots =
+        lines(&text, "call <8 x float> @llvm.genx.GenISA.sub.group.dpas.v8f32.v8i16.v8i32(<8 x float> ");
+    assert_eq!(dots.len(), 32);
+    assert!(dots.iter().all(|dot| dot.ends_with("i32 10, i32 10, i32 8, i32 8, i1 false)")), "{}", dots[0]);
+    assert_eq!(lines(&text, "call void @llvm.genx.GenISA.LSC2DBlockWrite.v8i32(i64 ").len(), 16);
+    // "%a_sub0 = shufflevector <64 x i16> … <8 x i32> <i32 0, …, i32 7>", and the like of B.
+    let a: Vec<_> = lines(&text, "shufflevector <64 x i16>").iter().map(|p| indices(p)).collect();
+    let b: Vec<_> = lines(&text, "shufflevector <32 x i32>").iter().map(|p| indices(p)).collect();
+    assert_eq!((a.len(), b.len()), (8, 8));
+    assert_eq!((a[0].clone(), b[0].clone()), ((0..8).collect::<Vec<_>>(), (0..8).collect::<Vec<_>>()));
+    assert_eq!((a[1][0], a[2][0], b[1][0], b[2][0]), (32, 8, 16, 8));
+    assert!(text.contains("!intel_reqd_sub_group_size !0"), "{text}");
+}
+
+#[test]
+fn what_lanes_have_no_columns_of() {
+    let source = "def kernel(x):
+    at = tl.arange(0, 256)
+    tl.store(x + at, tl.load(x + at) * 2)
+";
+    let module = lowered(source, "*fp32:16", 4);
+    let error = tilewright_xe::simd::simt_text(&module).expect_err("is not there").to_string();
+    let what = "not supported yet: a tensor of other than two dimensions in SIMT style";
+    assert!(error.contains(what), "{error}");
 }
 
 /// Listing 5 and Table 4: one load of A, two of B, 32 dots, 16 stores, and parts that are registers by other names.

@@ -252,16 +252,16 @@ fn native_code_of_rows_and_vectors() {
     }
 }
 
-/// 32 products of 8×16 by 16×16 a warp, as many as the arithmetic needs, and eight loads of each operand.
+/// 32 products of 8×16 by 16×16 a warp, as many as the arithmetic needs, eight loads of each operand, and a prefetch of each, which is a load to nowhere.
 #[test]
 fn native_code_of_the_product_of_the_paper() {
     let (native, listing) = native(&matmul("fp16", "fp32", [256, 256, 32], 32), true);
     assert_eq!(native.usage.registers, 256);
     let l = main_loop(&listing);
     let counts = ["dpas.8x8", "load_block2d.ugm.d16v", "load_block2d.ugm.d16."].map(|name| count(l, name));
-    assert_eq!(counts, [32, 8, 8]);
+    assert_eq!(counts, [32, 8, 8 + 2]);
     // The rest says where blocks are.
-    assert!(count(l, "") - 48 < 160, "{l:?}");
+    assert!(count(l, "") - 50 < 160, "{l:?}");
 }
 
 #[test]

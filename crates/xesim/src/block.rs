@@ -5,9 +5,10 @@
 //! has column `l` of a block, an element a row.
 
 use crate::Error;
-use crate::module::{Type, unsupported};
+use crate::module::{Type, id_of, malformed, unsupported, whole};
 use crate::translate::{Regs, Translator};
 use rspirv::dr::Instruction;
+use rspirv::spirv::Op;
 
 /// What a name says.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,6 +75,9 @@ impl Translator<'_> {
     /// What an imported function gives.
     pub(crate) fn imported(&mut self, i: &Instruction, name: &str, args: &[Regs]) -> Result<Regs, Error> {
         let name = plain(name);
+        if let Some(rest) = name.strip_prefix("llvm.genx.GenISA.LSC2DBlock") {
+            return self.message(i, rest.split('.').next().unwrap_or_default(), args);
+        }
         if let Some(rest) = name.strip_prefix("__builtin_IB_subgroup_block_") {
             for (prefix, form) in [
                 ("read_flat_transform_", Form::Transform),
@@ -109,6 +113,42 @@ impl Translator<'_> {
             }
         }
         Err(unsupported(i, &format!("the function `{name}`")))
+    }
+
+    /// A block message as GenISA has it (`LSC2DBlockRead`): a matrix, a place, and, as constants, bits of an element, columns, rows, blocks beside each
+    /// other, whether they are transposed, whether they are packed, and a number for the caches.
+    fn message(&mut self, i: &Instruction, what: &str, args: &[Regs]) -> Result<Regs, Error> {
+        let constant = |k: usize| {
+            let c = self
+                .module
+                .constants
+                .get(&id_of(i, k + 1)?)
+                .ok_or_else(|| unsupported(i, "a shape at run time"))?;
+            Ok(match c.class.opcode {
+                Op::ConstantTrue => 1,
+                Op::ConstantFalse => 0,
+                _ => whole(c).ok_or_else(|| malformed(i))? as u32,
+            })
+        };
+        let [bits, columns, rows, blocks, turned, packed] = [6, 7, 8, 9, 10, 11].map(constant);
+        let s = Shape { bits: bits?, rows: rows?, columns: columns?, blocks: blocks? };
+        let form = match (turned?, packed?) {
+            (0, 0) => Form::Rows,
+            (0, _) => Form::Transform,
+            (_, 0) => Form::Transpose,
+            _ => return Err(unsupported(i, "a block of this shape")),
+        };
+        let what = match what {
+            "Read" => "read_flat_",
+            "Prefetch" => "read_prefetch_",
+            "Write" => "write_flat_",
+            _ => return Err(unsupported(i, "this message")),
+        };
+        let place = [4, 5].map(|k| args.get(k).cloned().unwrap_or_default()).concat();
+        let mut list = args.get(..4).unwrap_or(&[]).to_vec();
+        list.push(place);
+        list.extend(args.get(13).cloned());
+        self.block(i, what, s, form, &list)
     }
 
     fn block(

@@ -395,3 +395,58 @@ fn a_value_that_nothing_gave_is_reported() {
         "{found:#?}"
     );
 }
+
+/// Functions of `OpenCL.std` in fp64 are those of the CPU executor.
+#[test]
+fn functions_of_the_library() {
+    let text = with(ADD, "OpTypeFloat 32", "OpTypeFloat 64");
+    let text = with(&text, "OpCapability Int64", "OpCapability Int64\nOpCapability Float64");
+    let text = with(&text, "OpFAdd %float %26 %29", "OpExtInst %float %1 atan2 %26 %29")
+        .replace("Aligned 4", "Aligned 8");
+    let run_with = |text: &str| {
+        let mut x: Vec<f64> = (0..100).map(|i| f64::from(i) - 50.5).collect();
+        let mut y: Vec<f64> = (0..100).map(|i| 7.0 - 0.3 * f64::from(i)).collect();
+        let mut z = vec![0f64; 100];
+        let arrays = [bytes(&mut x), bytes(&mut y), bytes(&mut z)];
+        assert_eq!(run(text, "add", [4, 1, 1], 32, arrays, &[100]), []);
+        (x, y, z)
+    };
+    let (x, y, z) = run_with(&text);
+    for ((x, y), z) in x.iter().zip(&y).zip(z) {
+        assert_eq!(z, x.atan2(*y));
+    }
+    let launch = Launch { kernel: "add".into(), groups: [1; 3], items: 32, params: vec![Param::Int(0); 4] };
+    let text = with(&text, "atan2 %26", "maxmag %26");
+    let e = program(&text).launch(&launch, &Memory::new(), &SimOptions::default()).err().unwrap();
+    assert!(e.message.starts_with("not supported yet: this function"), "{e}");
+}
+
+/// A table of the program's is read as global memory is, and not beyond its end.
+#[test]
+fn tables() {
+    let text = with(
+        ADD,
+        "%__spirv_BuiltInGlobalInvocationId = OpVariable",
+        "%c0 = OpConstant %float 2.5\n%c1 = OpConstant %float -1.5\n%n2 = OpConstant %uint 2\n%zero = OpConstant %ulong 0\n\
+         %pair = OpTypeArray %float %n2\n%values = OpConstantComposite %pair %c0 %c1\n\
+         %_ptr_pair = OpTypePointer CrossWorkgroup %pair\n%table = OpVariable %_ptr_pair CrossWorkgroup %values\n\
+         %__spirv_BuiltInGlobalInvocationId = OpVariable",
+    );
+    let at = |index: &str| {
+        let load = format!(
+            "%odd = OpBitwiseAnd %uint %conv {index}\n%wide = OpUConvert %ulong %odd\n\
+             %place = OpInBoundsAccessChain %_ptr_CrossWorkgroup_float %table %wide\n%29 = OpLoad %float %place Aligned 4"
+        );
+        let text = with(&text, "%29 = OpLoad %float %arrayidx3 Aligned 4", &load);
+        with(
+            &text,
+            "%n2 = OpConstant %uint 2",
+            "%n2 = OpConstant %uint 2\n%n1 = OpConstant %uint 1\n%n3 = OpConstant %uint 3",
+        )
+    };
+    let (found, z) = add(&at("%n1"));
+    assert_eq!(found, []);
+    assert!(z.iter().enumerate().all(|(i, &z)| z == i as f32 + [2.5, -1.5][i % 2]), "{z:?}");
+    let (found, _) = add(&at("%n3"));
+    assert_eq!(found[0].kind, FindingKind::GlobalBounds, "{}", found[0]);
+}

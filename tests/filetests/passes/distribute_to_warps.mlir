@@ -471,16 +471,61 @@ tt.func public @f() {
 }
 // -----
 // RUN: -target=xe:pvc -num-warps=2 -distribute-to-warps
+// A conversion between rows and columns: each warp writes the halves of its rows, and reads those of its columns.
+#rows = #ttg.blocked<{sizePerWarp = [16, 32], warpsPerCTA = [2, 1], order = [1, 0]}>
+#columns = #ttg.blocked<{sizePerWarp = [32, 16], warpsPerCTA = [1, 2], order = [1, 0]}>
+module attributes {"ttg.num-warps" = 2 : i32, "ttg.threads-per-warp" = 16 : i32} {
+  tt.func public @f(%p: tensor<32x32x!tt.ptr<f32>, #rows>, %q: tensor<32x32x!tt.ptr<f32>, #columns>) {
+    %x = tt.load %p {tt.vec = 1 : i32, tt.vec_axis = 1 : i32} : tensor<32x32x!tt.ptr<f32>, #rows>
+    %y = ttg.convert_layout %x : tensor<32x32xf32, #rows> -> tensor<32x32xf32, #columns>
+    tt.store %q, %y {tt.vec = 1 : i32, tt.vec_axis = 1 : i32} : tensor<32x32x!tt.ptr<f32>, #columns>
+    tt.return
+  }
+}
+// CHECK: [[X:%.*]] = tt.load {{.*}} : tensor<16x32x!tt.ptr<f32>, #blocked>
+// CHECK: [[ALL:%.*]] = ttg.local_alloc : () -> !ttg.memdesc<4x16x16xf32
+// CHECK: [[LEFT:%.*]] = tt.extract [[X]][0] : tensor<16x32xf32, #blocked> -> tensor<16x16xf32, #blocked>
+// CHECK: ttg.local_store [[LEFT]],
+// CHECK: [[RIGHT:%.*]] = tt.extract [[X]][1] : tensor<16x32xf32, #blocked> -> tensor<16x16xf32, #blocked>
+// CHECK: ttg.local_store [[RIGHT]],
+// CHECK: ttg.barrier
+// CHECK: [[UPPER:%.*]] = ttg.local_load
+// CHECK: tt.insert_tile [[UPPER]],
+// CHECK: [[LOWER:%.*]] = ttg.local_load
+// CHECK: [[Y:%.*]] = tt.insert_tile [[LOWER]], {{.*}} : tensor<16x16xf32, #blocked1>, tensor<32x16xf32, #blocked1>
+// CHECK: ttg.barrier
+// CHECK: tt.store {{.*}}, [[Y]]
+// -----
+// RUN: -target=xe:pvc -num-warps=2 -distribute-to-warps
 // ERROR: not supported yet: `ttg.convert_layout` from a part of one warp to those of others
 #rows = #ttg.blocked<{sizePerWarp = [16, 32], warpsPerCTA = [2, 1], order = [1, 0]}>
 #columns = #ttg.blocked<{sizePerWarp = [32, 16], warpsPerCTA = [1, 2], order = [1, 0]}>
 module attributes {"ttg.num-warps" = 2 : i32, "ttg.threads-per-warp" = 16 : i32} {
-  tt.func public @f() {
-    %x = arith.constant dense<0.0> : tensor<32x32xf32, #rows>
-    %y = ttg.convert_layout %x : tensor<32x32xf32, #rows> -> tensor<32x32xf32, #columns>
+  tt.func public @truth_is_no_number_in_memory() {
+    %x = arith.constant dense<true> : tensor<32x32xi1, #rows>
+    %y = ttg.convert_layout %x : tensor<32x32xi1, #rows> -> tensor<32x32xi1, #columns>
     tt.return
   }
 }
+// -----
+// RUN: -target=xe:pvc -num-warps=2 -distribute-to-warps
+// A block that other warps have stored is loaded behind a barrier.
+#rows = #ttg.blocked<{sizePerWarp = [16, 32], warpsPerCTA = [2, 1], order = [1, 0]}>
+#columns = #ttg.blocked<{sizePerWarp = [32, 16], warpsPerCTA = [1, 2], order = [1, 0]}>
+module attributes {"ttg.num-warps" = 2 : i32, "ttg.threads-per-warp" = 16 : i32} {
+  tt.func public @f(%p: tensor<32x32x!tt.ptr<f32>, #rows>, %q: tensor<32x32x!tt.ptr<f32>, #columns>, %x: tensor<32x32xf32, #rows>) {
+    tt.store %p, %x {tt.vec = 1 : i32, tt.vec_axis = 1 : i32} : tensor<32x32x!tt.ptr<f32>, #rows>
+    %own = tt.load %p {tt.vec = 1 : i32, tt.vec_axis = 1 : i32} : tensor<32x32x!tt.ptr<f32>, #rows>
+    %y = tt.load %q {tt.vec = 1 : i32, tt.vec_axis = 1 : i32} : tensor<32x32x!tt.ptr<f32>, #columns>
+    tt.store %p, %own {tt.vec = 1 : i32, tt.vec_axis = 1 : i32} : tensor<32x32x!tt.ptr<f32>, #rows>
+    tt.store %q, %y {tt.vec = 1 : i32, tt.vec_axis = 1 : i32} : tensor<32x32x!tt.ptr<f32>, #columns>
+    tt.return
+  }
+}
+// CHECK: tt.store
+// CHECK-NEXT: tt.load {{.*}} : tensor<16x32x!tt.ptr<f32>, #blocked>
+// CHECK-NEXT: ttg.barrier
+// CHECK-NEXT: tt.load {{.*}} : tensor<32x16x!tt.ptr<f32>, #blocked1>
 // -----
 // RUN: -target=xe:pvc -num-warps=2 -distribute-to-warps
 // ERROR: of which each warp has other than one piece

@@ -135,7 +135,8 @@ impl Rows {
         let mut found = Rows { alike: FxHashMap::default(), rows: FxHashSet::default() };
         let is_line = |v: Value| is_tensor(m, v) && rank(m, v) == 1;
         for &op in ops {
-            let of_blocks = matches!(m.opcode(op), Some(Opcode::Tt(tt::Kind::Extract | tt::Kind::InsertTile)));
+            let of_blocks =
+                matches!(m.opcode(op), Some(Opcode::Tt(tt::Kind::Extract | tt::Kind::InsertTile)));
             if of_blocks
                 || matches!(
                     m.def(op).map(|d| d.index),

@@ -170,8 +170,8 @@ impl Walk<'_> {
                 let copies = self.loads_copies(op);
                 let pending =
                     if self.loads_others(op, copies, pending.stored) { self.settle(op) } else { pending };
-                let shared = tt::Load::cast(m, op)
-                    .is_some_and(|load| m.is_shared_pointer(m.value_type(load.ptr(m))));
+                let shared =
+                    tt::Load::cast(m, op).is_some_and(|load| m.is_shared_pointer(m.value_type(load.ptr(m))));
                 match (copies, tt::Load::cast(m, op).is_some() && !shared) {
                     (true, _) => pending.and_loaded(Loaded::Copies),
                     (false, true) => pending.and_loaded(Loaded::Once),
@@ -195,7 +195,8 @@ impl Walk<'_> {
             }
             Some(Opcode::Tt(tt::Kind::Call)) => {
                 let loads = calls::runs(m, op, |inner| tt::Load::cast(m, inner).is_some());
-                let settles = pending.loaded == Loaded::Copies && calls::runs(m, op, |inner| self.writes(inner));
+                let settles =
+                    pending.loaded == Loaded::Copies && calls::runs(m, op, |inner| self.writes(inner));
                 let pending = if settles { self.settle(op) } else { pending };
                 if loads { pending.and_loaded(Loaded::Copies) } else { pending }
             }

@@ -25,9 +25,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::dialect::tt::{self, DescriptorReduceKind, MemSemantic, MemSyncScope, RmwOp};
 use tilewright_ir::dialect::{arith, scf, ttg, ttng};
-use tilewright_ir::{
-    Block, Builder, Diagnostic, Module, Op, Opcode, Type, TypeKind, Value, launch, pass,
-};
+use tilewright_ir::{Block, Builder, Diagnostic, Module, Op, Opcode, Type, TypeKind, Value, launch, pass};
 
 use crate::analysis::axis::AxisAnalysis;
 use crate::hopper::{captures, tma};

@@ -10,9 +10,7 @@
 //! ```
 
 use tilewright_ir::dialect::tt;
-use tilewright_ir::{
-    AttrKind, Block, Builder, Diagnostic, Module, Op, Type, TypeKind, Value, launch, marks,
-};
+use tilewright_ir::{AttrKind, Block, Builder, Diagnostic, Module, Op, Type, TypeKind, Value, launch, marks};
 
 use crate::pass::Pass;
 

@@ -53,6 +53,11 @@ enum Message {
 
 /// Lanes of a sub-group.
 const LANES: u32 = 16;
+/// A message that brings a block into the caches: a matrix (its extents less one), a place, bits of an element, columns, rows, blocks beside each other,
+/// whether turned, whether packed, and how caches keep it. (Intel's compiler drops the one that OpenCL has a function for.)
+const PREFETCH: &str = "llvm.genx.GenISA.LSC2DBlockPrefetch.isVoid";
+/// GenISA's number for what both caches keep.
+const CACHED: i64 = 4;
 
 impl Lower<'_, '_> {
     pub(super) fn descriptor(&mut self, make: tt::MakeTensorDescriptor) -> Result<()> {
@@ -138,20 +143,23 @@ impl Lower<'_, '_> {
             return Ok(());
         }
         let Some(surface) = self.surface(&desc, bits / 8, right) else { return Ok(()) };
-        let across = if bits == 8 { 32 } else { 16 };
-        let name = format!("__builtin_IB_subgroup_block_read_prefetch_u{bits}_m8k{across}v1");
+        // The most that a message brings into the cache: 32 rows of 64 bytes.
+        let (across, down) = ((512 / bits).min(columns), rows.min(32));
         // Of a matrix that no load of the loop takes by blocks it is not known.
         let known = self.hooks.blocks == Some(true) && self.hooks.fitting.contains(&surface.fits);
         let pred = (!known).then_some(surface.fits);
         self.where_holds(pred, &[], |l| {
-            for row in (0..rows).step_by(8) {
-                for column in (0..columns).step_by(across) {
-                    let (x, y) = (l.b.add_const(x, column as i64), l.b.add_const(y, i64::from(row)));
+            let shape = [bits, across, down, 1].map(|n| l.b.i32(i64::from(n)));
+            let (no, caches) = (l.b.bool(false), l.b.i32(CACHED));
+            for row in (0..rows).step_by(down as usize) {
+                for column in (0..columns).step_by(across as usize) {
+                    let (x, y) = (l.b.add_const(x, i64::from(column)), l.b.add_const(y, i64::from(row)));
                     let x = l.b.add(x, surface.left);
-                    let place = l.b.vector(&[x, y]);
-                    let [width, height, pitch] = surface.sizes;
-                    let args = [surface.base, width, height, pitch, place];
-                    l.b.intrinsic(&name, Effect::Write, None, &args);
+                    let matrix = [surface.base].into_iter().chain(surface.sizes);
+                    // Neither turned nor packed.
+                    let args: Vec<Value> =
+                        matrix.chain([x, y]).chain(shape).chain([no, no, caches]).collect();
+                    l.b.intrinsic(PREFETCH, Effect::Write, None, &args);
                 }
             }
             SmallVec::new()

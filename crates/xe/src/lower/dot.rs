@@ -74,7 +74,10 @@ impl Lower<'_, '_> {
     fn fits(unit: &Dpas, a: &TileLayout, b: &TileLayout, c: &TileLayout) -> bool {
         let k = 8 * 32 / unit.bits;
         let rows = c.shape()[0];
-        matches!(rows, 1 | 2 | 4 | 8) && a.shape() == [rows, k] && b.shape() == [k, 16] && c.shape() == [rows, 16]
+        matches!(rows, 1 | 2 | 4 | 8)
+            && a.shape() == [rows, k]
+            && b.shape() == [k, 16]
+            && c.shape() == [rows, 16]
     }
 
     /// The first operand, whose columns are along the lanes, again from the first where there are more lanes.

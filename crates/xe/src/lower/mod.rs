@@ -11,6 +11,7 @@
 //! | `xe.rtz.OP` | a conversion that rounds towards zero |
 //! | `xe.atomic.OP.SCOPE.ORDER` | an atomic operation |
 //! | `__builtin_IB_…` | a function of Intel's compiler: blocks of two dimensions, DPAS |
+//! | `llvm.genx.GenISA.…` | an instruction of Intel's compiler, which SPIR-V imports as a function of that name: prefetches |
 
 mod access;
 mod atomic;

@@ -4,14 +4,12 @@ use tilewright_ir::dialect::tt;
 use tilewright_ir::{Module, Op, Type, TypeKind, Value};
 
 use super::value::{Known, Surface, Vector, mangled, mask};
-use super::{Result, Writer, unsupported};
+use super::{LANES, Result, Style, Writer, unsupported};
 
 /// The order of a message's elements: not transposed.
 const IN_ORDER: &str = "i8 1";
 /// Steps of 32 bits along K that DPAS makes.
 const DEPTH: u32 = 8;
-/// Columns of its result.
-const LANES: u32 = 16;
 
 /// How a message calls elements of so many bits.
 fn data_size(bits: u32) -> u32 {
@@ -46,7 +44,15 @@ fn wanted(m: &Module, block: Value) -> Option<(u32, bool)> {
 }
 
 /// How DPAS calls elements of a type; `None` of those it does not take.
-fn precision(ty: Type) -> Option<u32> {
+fn precision(ty: Type, style: Style) -> Option<u32> {
+    if style == Style::Simt {
+        // (GenISA has numbers of its own.)
+        return match ty {
+            Type::BF16 => Some(9),
+            Type::F16 => Some(10),
+            _ => None,
+        };
+    }
     match ty {
         Type::I8 => Some(8),
         Type::BF16 => Some(9),
@@ -96,21 +102,31 @@ impl Writer<'_> {
         let (&[rows, columns], &[y, x]) = (&block.shape[..], at) else {
             return Err(unsupported(self.m, op, "a block of other than two dimensions"));
         };
-        if !(block.columns * rows * block.bits / 8).is_multiple_of(64) {
+        if !(block.columns * self.style.lanes() * rows * block.bits / 8).is_multiple_of(64) {
             return Err(unsupported(
                 self.m,
                 op,
                 format!("a block of {rows}x{columns}, which does not fill registers,"),
             ));
         }
+        let across = columns / block.columns;
+        let at = [self.typed(op, x)?, self.typed(op, y)?];
+        if self.style == Style::Simt {
+            // Extents less one, as the surface has them; bits, width, height and number of blocks, whether turned, whether VNNI, caches.
+            let mut args = surface.operands;
+            args.extend(at);
+            args.extend([block.bits, block.columns * LANES, rows, across].map(|n| format!("i32 {n}")));
+            args.extend(["i1 false".to_string(), format!("i1 {}", block.vnni), "i32 0".into()]);
+            return Ok(args);
+        }
         let mut args = vec!["i1 true".to_string(), "i8 0".into(), "i8 0".into()];
         args.push(format!("i8 {}", data_size(block.bits)));
         args.push(IN_ORDER.to_string());
-        args.push(format!("i8 {}", columns / block.columns));
+        args.push(format!("i8 {across}"));
         args.extend([format!("i16 {}", block.columns), format!("i16 {rows}")]);
         args.push(format!("i8 {}", u32::from(block.vnni)));
         args.extend(surface.operands);
-        args.extend([self.typed(op, x)?, self.typed(op, y)?]);
+        args.extend(at);
         Ok(args)
     }
 
@@ -120,14 +136,21 @@ impl Writer<'_> {
             return Err(unsupported(self.m, load.0, "a block that is wanted in several arrangements"));
         };
         let ty = self.m.value_type(result);
-        let plain = Vector::plain(self.m, ty, "i32".into(), String::new());
-        let mut block = Vector { words: true, columns, vnni, ..plain };
+        // A lane has elements; of those beside each other in a word all, or a warp.
+        let words = vnni || self.style == Style::Simd;
+        let element = if words { "i32".to_string() } else { format!("i{}", self.m.bits(ty)) };
+        let plain = Vector::plain(self.m, ty, element.clone(), String::new());
+        let mut block = Vector { words, columns, vnni, ..plain };
         if block.bits > 32 {
             return Err(unsupported(self.m, load.0, "a block of elements of more than 32 bits"));
         }
         let (desc, at) = (load.desc(self.m), load.indices(self.m).to_vec());
         let args = self.message(load.0, desc, &at, &block)?;
-        let name = format!("llvm.genx.lsc.load2d.stateless.{}.i1.i64", mangled(block.length(), "i32"));
+        let of_block = mangled(block.length(), &element);
+        let name = match self.style {
+            Style::Simd => format!("llvm.genx.lsc.load2d.stateless.{of_block}.i1.i64"),
+            Style::Simt => format!("llvm.genx.GenISA.LSC2DBlockRead.{of_block}"),
+        };
         block.name = self.call(&name, &block.ty(), &args);
         self.known.insert(result, Known::Vector(block));
         Ok(())
@@ -138,13 +161,21 @@ impl Writer<'_> {
         let TypeKind::TensorDesc { block } = *self.m.type_kind(self.m.value_type(desc)) else {
             return Err(unsupported(self.m, prefetch.0, "of something else than a descriptor"));
         };
-        let plain = Vector::plain(self.m, block, "i32".into(), String::new());
+        let mut plain = Vector::plain(self.m, block, "i32".into(), String::new());
+        if let (Style::Simt, Some(columns)) = (self.style, plain.shape.last_mut()) {
+            *columns /= LANES;
+            plain.columns = *columns;
+        }
         // No message is so small, and nothing depends on it.
-        if (plain.shape.iter().product::<u32>() * plain.bits / 8) < 64 {
+        if (plain.count() * self.style.lanes() * plain.bits / 8) < 64 {
             return Ok(());
         }
         let args = self.message(prefetch.0, desc, &at, &plain)?;
-        self.run("llvm.genx.lsc.prefetch2d.stateless.i1.i64", &args);
+        let name = match self.style {
+            Style::Simd => "llvm.genx.lsc.prefetch2d.stateless.i1.i64",
+            Style::Simt => "llvm.genx.GenISA.LSC2DBlockPrefetch.isVoid",
+        };
+        self.run(name, &args);
         Ok(())
     }
 
@@ -154,7 +185,10 @@ impl Writer<'_> {
         if self.m.bits(self.m.value_type(src)) > 32 {
             return Err(unsupported(self.m, store.0, "a block of elements of more than 32 bits"));
         }
-        let block = self.words(store.0, src)?;
+        let block = match self.style {
+            Style::Simd => self.words(store.0, src)?,
+            Style::Simt => self.integers(store.0, src)?,
+        };
         if !block.is_row_major() {
             return Err(unsupported(
                 self.m,
@@ -164,7 +198,11 @@ impl Writer<'_> {
         }
         let mut args = self.message(store.0, desc, &at, &block)?;
         args.push(block.typed());
-        let name = format!("llvm.genx.lsc.store2d.stateless.i1.i64.{}", mangled(block.length(), "i32"));
+        let of_block = mangled(block.length(), &block.element);
+        let name = match self.style {
+            Style::Simd => format!("llvm.genx.lsc.store2d.stateless.i1.i64.{of_block}"),
+            Style::Simt => format!("llvm.genx.GenISA.LSC2DBlockWrite.{of_block}"),
+        };
         self.run(&name, &args);
         Ok(())
     }
@@ -194,25 +232,39 @@ impl Writer<'_> {
     pub(super) fn dot(&mut self, dot: tt::Dot) -> Result<()> {
         let [a, b, c] = [dot.a(self.m), dot.b(self.m), dot.c(self.m)];
         let element = |v: Value| self.m.element_type(self.m.value_type(v));
-        let (Some(of_a), Some(of_b)) = (precision(element(a)), precision(element(b))) else {
+        let of = |v| precision(element(v), self.style);
+        let (Some(of_a), Some(of_b)) = (of(a), of(b)) else {
             return Err(unsupported(self.m, dot.0, "a dot of these types"));
         };
-        let [x, y] = [self.words(dot.0, a)?, self.words(dot.0, b)?];
+        let y = self.words(dot.0, b)?;
+        let x = match self.style {
+            Style::Simd => self.words(dot.0, a)?,
+            Style::Simt => self.integers(dot.0, a)?,
+        };
         let acc = self.elements(dot.0, c)?;
-        if !x.is_row_major() || y.vnni != (y.bits < 32) || y.columns != LANES {
+        let lanes = self.style.lanes();
+        if !x.is_row_major() || y.vnni != (y.bits < 32) || y.columns * lanes != LANES {
             let what = "a dot whose second operand is not what a load of blocks brings";
             return Err(unsupported(self.m, dot.0, what));
         }
-        let (rows, words) = (x.shape[0], x.shape[1] * x.bits / 32);
-        if words != DEPTH || y.length() != DEPTH * LANES {
+        let (rows, words) = (x.shape[0], x.shape[1] * lanes * x.bits / 32);
+        if words != DEPTH || y.length() * lanes != DEPTH * LANES {
             return Err(unsupported(self.m, dot.0, format!("a dot with {words} words along K")));
         }
-        let signs = ["i32 1".to_string(), "i32 1".to_string()];
-        let numbers = [of_b, of_a, DEPTH, rows].map(|n| format!("i32 {n}"));
-        let args: Vec<String> =
-            [acc.typed(), y.typed(), x.typed()].into_iter().chain(numbers).chain(signs).collect();
         let of = |v: &Vector| mangled(v.length(), &v.element);
-        let name = format!("llvm.genx.dpas2.{}.{}.{}", of(&acc), of(&y), of(&x));
+        let (name, args): (String, Vec<String>) = match self.style {
+            Style::Simd => {
+                let numbers = [of_b, of_a, DEPTH, rows, 1, 1].map(|n| format!("i32 {n}"));
+                let args = [acc.typed(), y.typed(), x.typed()].into_iter().chain(numbers).collect();
+                (format!("llvm.genx.dpas2.{}.{}.{}", of(&acc), of(&y), of(&x)), args)
+            }
+            Style::Simt => {
+                let numbers = [of_a, of_b, DEPTH, rows].map(|n| format!("i32 {n}"));
+                let args = [acc.typed(), x.typed(), y.typed()].into_iter().chain(numbers);
+                let args = args.chain(["i1 false".to_string()]).collect();
+                (format!("llvm.genx.GenISA.sub.group.dpas.{}.{}.{}", of(&acc), of(&x), of(&y)), args)
+            }
+        };
         let name = self.call(&name, &acc.ty(), &args);
         self.known.insert(dot.result(self.m), Known::Vector(Vector { name, ..acc }));
         Ok(())

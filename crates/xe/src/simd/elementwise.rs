@@ -4,7 +4,7 @@ use tilewright_ir::dialect::{arith, math};
 use tilewright_ir::{Op, Opcode, Type, Value};
 
 use super::value::{Known, Vector, mangled};
-use super::{Result, Writer, unsupported};
+use super::{Result, Style, Writer, unsupported};
 
 /// How an operation is written.
 enum Form {
@@ -61,9 +61,13 @@ fn arithmetic(kind: arith::Kind) -> Option<Form> {
 }
 
 /// Functions; those of Intel's own are instructions, and powers and logarithms have the base 2.
-fn function(kind: math::Kind) -> Option<Form> {
+fn function(kind: math::Kind, style: Style) -> Option<Form> {
     use math::Kind as K;
     Some(Form::Call(match kind {
+        K::Exp2 if style == Style::Simt => "llvm.exp2",
+        K::Log2 if style == Style::Simt => "llvm.log2",
+        K::Sqrt if style == Style::Simt => "llvm.sqrt",
+        K::Rsqrt if style == Style::Simt => return None,
         K::Exp2 => "llvm.genx.exp",
         K::Log2 => "llvm.genx.log",
         K::Sqrt => "llvm.genx.sqrt",
@@ -150,7 +154,7 @@ impl Writer<'_> {
                 }
             }
             Some(Opcode::Arith(kind)) => arithmetic(kind),
-            Some(Opcode::Math(kind)) => function(kind),
+            Some(Opcode::Math(kind)) => function(kind, self.style),
             _ => None,
         };
         match form {

@@ -15,6 +15,9 @@
 //! %v4 = call <128 x float> @llvm.genx.dpas2.v128f32.v128i32.v64i32(<128 x float> %c, <128 x i32> %v3, <64 x i32> %v2, …)
 //! ```
 //!
+//! The same module in SIMT style ([`simt_text`]) is what one lane does: of each block it has a column in sixteen, so that vectors are a sixteenth as long, and
+//! the instructions are GenISA's, of Intel's other compiler. Of tensors whose last dimension the lanes don't share out there is no such form yet.
+//!
 //! It is text because nobody here reads it further: no library has these intrinsics (to LLVM they are functions), and Intel's compiler takes SPIR-V.
 
 mod blocks;
@@ -39,41 +42,112 @@ type Result<T> = std::result::Result<T, Diagnostic>;
 /// # Errors
 /// A module of another level; what has no form in this style yet, with its place in the source.
 pub fn text(module: &Module) -> Result<String> {
+    written(module, Style::Simd)
+}
+
+/// The same in SIMT style.
+///
+/// # Errors
+/// Those of [`text`]; a tensor that lanes don't have columns of.
+pub fn simt_text(module: &Module) -> Result<String> {
+    let mut of_lane = module.clone();
+    share_out(&mut of_lane).map_err(|error| in_style(error, Style::Simt))?;
+    written(&of_lane, Style::Simt)
+}
+
+/// Whose program it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Style {
+    /// A warp's.
+    Simd,
+    /// A lane's.
+    Simt,
+}
+
+impl Style {
+    /// Columns of a block for each that is in the module.
+    fn lanes(self) -> u32 {
+        if self == Style::Simt { LANES } else { 1 }
+    }
+}
+
+/// Lanes of a sub-group.
+const LANES: u32 = 16;
+
+/// Leaves of each tensor the columns that a lane has.
+fn share_out(module: &mut Module) -> Result<()> {
+    for op in module.all_ops(module.root()) {
+        let blocks = module.regions(op).to_vec().into_iter().flat_map(|r| module.region_blocks(r).to_vec());
+        let args: Vec<Value> = blocks.flat_map(|b| module.block_args(b).to_vec()).collect();
+        for value in module.results(op).to_vec().into_iter().chain(args) {
+            let ty = module.value_type(value);
+            if !module.is_tensor(ty) {
+                continue;
+            }
+            let shape = module.shape(ty).unwrap_or(&[]).to_vec();
+            let &[rows, columns] = &shape[..] else {
+                return Err(unsupported(module, op, "a tensor of other than two dimensions"));
+            };
+            let sub = module.bits(ty) < 16;
+            if columns % LANES != 0 || sub {
+                let what = format!("a tensor of {columns} columns of {} bits", module.bits(ty));
+                return Err(unsupported(module, op, what));
+            }
+            let element = module.element_type(ty);
+            let of_lane = module.tensor_type(&[rows, columns / LANES], element, None);
+            module.set_value_type(value, of_lane);
+        }
+    }
+    Ok(())
+}
+
+fn in_style(mut error: Diagnostic, style: Style) -> Diagnostic {
+    error.message.push_str(if style == Style::Simd { " in SIMD style" } else { " in SIMT style" });
+    error
+}
+
+fn written(module: &Module, style: Style) -> Result<String> {
     if Level::of(module) != Some(Level::Intrinsic) {
-        return Err(Diagnostic::new("LLVM IR in SIMD style is made of a module of instructions"));
+        return Err(Diagnostic::new("LLVM IR is made of a module of instructions (-match-target-size)"));
     }
     let mut out = String::new();
     let mut declared = BTreeMap::new();
     for op in module.block_ops(module.body()) {
         let Some(function) = tt::Func::cast(module, op) else {
-            return Err(unsupported(module, op, format!("`{}`", module.op_name(op))));
+            let error = unsupported(module, op, format!("`{}`", module.op_name(op)));
+            return Err(in_style(error, style));
         };
         let mut writer = Writer {
             m: module,
+            style,
             out: String::new(),
             known: HashMap::new(),
             declared: &mut declared,
             label: String::new(),
             count: 0,
         };
-        writer.function(function)?;
+        writer.function(function).map_err(|error| in_style(error, style))?;
         out.push_str(&writer.out);
     }
     for declaration in declared.values() {
         writeln!(out, "{declaration}").expect("a string takes text");
     }
-    out.push_str("\nattributes #0 = { \"CMGenxMain\" }\n");
+    out.push_str(match style {
+        Style::Simd => "\nattributes #0 = { \"CMGenxMain\" }\n",
+        Style::Simt => "\nattributes #0 = { nounwind }\n\n!0 = !{i32 16}\n",
+    });
     Ok(out)
 }
 
-/// What is not there yet, at its place.
+/// What is not there yet, at its place; [`written`] says in which style.
 fn unsupported(module: &Module, op: Op, what: impl std::fmt::Display) -> Diagnostic {
-    Diagnostic::unsupported(module, module.op_loc(op), format!("{what} in SIMD style"))
+    Diagnostic::unsupported(module, module.op_loc(op), what)
 }
 
 /// Writes one function.
 struct Writer<'m> {
     m: &'m Module,
+    style: Style,
     out: String,
     known: HashMap<Value, Known>,
     /// By name.
@@ -102,8 +176,13 @@ impl Writer<'_> {
         }
         // (A name of the source is one of letters, digits and underscores; quotes take any.)
         let list = parameters.join(", ");
-        writeln!(self.out, "define dllexport spir_kernel void @\"{name}\"({list}) #0 {{")
-            .expect("a string takes text");
+        let head = match self.style {
+            Style::Simd => format!("define dllexport spir_kernel void @\"{name}\"({list}) #0 {{"),
+            Style::Simt => {
+                format!("define spir_kernel void @\"{name}\"({list}) #0 !intel_reqd_sub_group_size !0 {{")
+            }
+        };
+        writeln!(self.out, "{head}").expect("a string takes text");
         self.begin("entry");
         self.block(entry)?;
         self.out.push_str("}\n\n");
@@ -128,30 +207,19 @@ impl Writer<'_> {
             // Whoever writes the region takes what it gives.
             Some(Opcode::Scf(scf::Kind::Yield) | Opcode::Tt(K::ReduceReturn)) => Ok(()),
             Some(Opcode::Gpu(gpu::Kind::SubgroupId)) => {
-                // The threads of a group are counted, and each is a warp.
-                let ids = self.call("llvm.genx.local.id.v3i32", "<3 x i32>", &[]);
-                let id = self.assign(format!("extractelement <3 x i32> {ids}, i32 0"));
-                let wide = self.assign(format!("zext i32 {id} to i64"));
-                self.scalar(self.m.result(op), "i64", wide);
+                self.warp_number(op);
                 Ok(())
             }
             Some(Opcode::Tt(K::GetProgramId)) => {
-                let axis = tt::GetProgramId(op).axis(self.m).keyword();
-                let id = self.call(&format!("llvm.genx.group.id.{axis}"), "i32", &[]);
-                self.scalar(self.m.result(op), "i32", id);
+                self.program_number(op, tt::GetProgramId(op).axis(self.m), false);
                 Ok(())
             }
             Some(Opcode::Tt(K::GetNumPrograms)) => {
-                let axis = tt::GetNumPrograms(op).axis(self.m) as i32;
-                let counts = self.call("llvm.genx.group.count.v3i32", "<3 x i32>", &[]);
-                let count = self.assign(format!("extractelement <3 x i32> {counts}, i32 {axis}"));
-                self.scalar(self.m.result(op), "i32", count);
+                self.program_number(op, tt::GetNumPrograms(op).axis(self.m), true);
                 Ok(())
             }
             Some(Opcode::Ttg(ttg::Kind::Barrier)) => {
-                // Global memory (0), without a flush, for the group.
-                self.run("llvm.genx.lsc.fence.i1", &["i1 true", "i8 0", "i8 0", "i8 0"].map(String::from));
-                self.run("llvm.genx.barrier", &[]);
+                self.barrier();
                 Ok(())
             }
             Some(Opcode::Tt(K::Return)) if self.m.operands(op).is_empty() => {
@@ -173,6 +241,50 @@ impl Writer<'_> {
             Some(Opcode::Tt(K::Store)) => self.scatter(tt::Store(op)),
             Some(Opcode::Tt(K::Reduce)) => self.reduce(tt::Reduce(op)),
             _ => Err(unsupported(self.m, op, format!("`{}`", self.m.op_name(op)))),
+        }
+    }
+
+    // ---- the program and its warps -----------------------------------------------------------------------------------
+
+    fn warp_number(&mut self, op: Op) {
+        let id = match self.style {
+            Style::Simd => {
+                // The threads of a group are counted, and each is a warp.
+                let ids = self.call("llvm.genx.local.id.v3i32", "<3 x i32>", &[]);
+                self.assign(format!("extractelement <3 x i32> {ids}, i32 0"))
+            }
+            Style::Simt => self.call("_Z16get_sub_group_idv", "i32", &[]),
+        };
+        let wide = self.assign(format!("zext i32 {id} to i64"));
+        self.scalar(self.m.result(op), "i64", wide);
+    }
+
+    /// A program's number along an axis of the grid, or how many there are.
+    fn program_number(&mut self, op: Op, axis: tt::ProgramDim, count: bool) {
+        let number = match (self.style, count) {
+            (Style::Simd, false) => self.call(&format!("llvm.genx.group.id.{}", axis.keyword()), "i32", &[]),
+            (Style::Simd, true) => {
+                let counts = self.call("llvm.genx.group.count.v3i32", "<3 x i32>", &[]);
+                self.assign(format!("extractelement <3 x i32> {counts}, i32 {}", axis as i32))
+            }
+            (Style::Simt, _) => {
+                let name = if count { "_Z14get_num_groupsj" } else { "_Z12get_group_idj" };
+                let wide = self.call(name, "i64", &[format!("i32 {}", axis as i32)]);
+                self.assign(format!("trunc i64 {wide} to i32"))
+            }
+        };
+        self.scalar(self.m.result(op), "i32", number);
+    }
+
+    fn barrier(&mut self) {
+        match self.style {
+            Style::Simd => {
+                // Global memory (0), without a flush, for the group.
+                self.run("llvm.genx.lsc.fence.i1", &["i1 true", "i8 0", "i8 0", "i8 0"].map(String::from));
+                self.run("llvm.genx.barrier", &[]);
+            }
+            // Of local and of global memory.
+            Style::Simt => self.run("_Z7barrierj", &["i32 3".to_string()]),
         }
     }
 
@@ -286,15 +398,29 @@ impl Writer<'_> {
         if !vector.is_row_major() {
             return Err(unsupported(self.m, op, "a block that is arranged for a dot, as another operand,"));
         }
-        if !vector.words {
+        let element = self.element(op, self.m.value_type(value))?;
+        if !vector.words && vector.element == element {
             return Ok(vector);
         }
-        let element = self.element(op, self.m.value_type(value))?;
         let to = format!("<{} x {element}>", value::lanes(self.m, self.m.value_type(value)));
         let name = self.assign(format!("bitcast {} to {to}", vector.typed()));
         let vector = Vector { element, name, words: false, ..vector };
         self.known.insert(value, Known::Vector(vector.clone()));
         Ok(vector)
+    }
+
+    /// A block as a vector of integers as wide as its elements.
+    fn integers(&mut self, op: Op, value: Value) -> Result<Vector> {
+        let vector = match self.known(op, value)? {
+            Known::Vector(vector) if !vector.words => vector.clone(),
+            _ => return Err(unsupported(self.m, op, "this operand")),
+        };
+        let element = format!("i{}", vector.bits);
+        if vector.element == element {
+            return Ok(vector);
+        }
+        let name = self.assign(format!("bitcast {} to <{} x {element}>", vector.typed(), vector.count()));
+        Ok(Vector { element, name, ..vector })
     }
 
     /// A block as a vector of 32-bit words.

@@ -55,7 +55,7 @@ impl Body<'_, '_> {
         if name == "llvm.assume" {
             return Ok(());
         }
-        if name.starts_with("__builtin_") {
+        if name.starts_with("__builtin_") || name.starts_with("llvm.genx.") {
             return self.imported(inst, name);
         }
         if let Some(rest) = name.strip_prefix("xe.atomic.") {

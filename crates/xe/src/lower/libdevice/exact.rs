@@ -308,8 +308,7 @@ impl Lower<'_, '_> {
         let (below, above) =
             if unsigned { (0.0, 2f64.powi(bits as i32)) } else { (-2f64.powi(bits as i32 - 1), top as f64) };
         let (low, high) = (self.b.float(Ty::F64, below), self.b.float(Ty::F64, above));
-        let (low, high) =
-            (self.b.fcmp(FloatPred::Ole, whole, low), self.b.fcmp(FloatPred::Oge, whole, high));
+        let (low, high) = (self.b.fcmp(FloatPred::Ole, whole, low), self.b.fcmp(FloatPred::Oge, whole, high));
         let none = self.b.fcmp(FloatPred::Uno, x, x);
         let zero = self.b.zero(Ty::F64);
         let outside = self.b.or(low, high);
