@@ -27,6 +27,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 const SPIN: u32 = 256;
 /// Backward branches after which a fragment that only polls memory does.
 const POLL: u32 = 16;
+/// Of so many instructions of such a loop at least one looks at memory: a vector, of which each word is compared.
+const POLLED: u64 = 32;
 /// Instructions a warp runs before the next one has its turn.
 const QUANTUM: u32 = 20_000;
 /// Instructions after which a warp sees that the run is to end: one of a tensor core may take a millisecond.
@@ -730,7 +732,7 @@ fn run_frag(unit: &mut Unit, w: &mut Warp, f: usize, grid: &Grid<'_>, budget: &m
                 }
                 if back % POLL == POLL - 1 || back >= SPIN {
                     // A loop that does little but look at memory waits for somebody else.
-                    let polls = (w.polls - polls) * 16 >= w.executed - start;
+                    let polls = (w.polls - polls) * POLLED >= w.executed - start;
                     if polls || (back >= SPIN && !w.frags.is_empty()) {
                         turn = last_turn(w);
                         w.polled = polls;

@@ -10,7 +10,7 @@ at each member, itself included, and then waits until all words of the members' 
 B sent these when all of its threads were done with e - 2, as a wait ends with a barrier of the program's threads. So B has read e - 2.
 
 **An old flag is not taken for a new one.** A place of a slot is only ever written by the one program of the one rank whose slot it is, with flags that count up: what lies there has an older one.
-(They begin again after 2^32 epochs; 0 is left out, as memory begins with it.)
+(They begin again after 2^32 epochs, with 2: memory begins with 0, and slots take turns.)
 """
 
 from ..language import core
@@ -97,7 +97,7 @@ def _of_words(words, bits: core.constexpr):
 
 @jit
 def _next(epoch):
-    return core.where(epoch == -1, 1, epoch + 1)
+    return core.where(epoch == -1, 2, epoch + 1)
 
 
 @jit
