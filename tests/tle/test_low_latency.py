@@ -75,7 +75,8 @@ def test_a_rank_that_does_not_come(device):
     with simulated_mesh(1, 3), pytest.raises(triton.KernelError, match="deadlock") as failed:
         deserter_kernel[(1,)](distributed.zeros(64), distributed.zeros(64), mesh, 64)
     text = str(failed.value)
-    assert "test_low_latency.py" in text
+    # (The simulator names the library's line.)
+    assert "low_latency.py" in text
     if device.backend == "interp":
         assert "rank 2 has ended" in text and "what another rank sends has not come" in text
 

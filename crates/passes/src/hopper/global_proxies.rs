@@ -13,7 +13,7 @@
 //!   ([`global_bases`]). What goes through two arguments is taken for two tensors, as in a kernel that loads `a` and `b` by TMA
 //!   and stores `c` in one loop, which has no fence. In front of a loop it stands for all that the loop wants of what came before;
 //! - a copy to where another may still store: through the same base, unless both blocks are of one descriptor and known to lie apart
-//!   ([`Pending::apart`]), as the halves of a tile do, and blocks that a loop stores one behind the other;
+//!   (`Pending::apart`), as the halves of a tile do, and blocks that a loop stores one behind the other;
 //! - what tells other programs of what this one has done, where copies to global memory may be under way: an atomic operation that releases,
 //!   a barrier of programs (which has a barrier of its own).
 //!
