@@ -352,11 +352,12 @@ def collectives(record, mesh, sizes, algorithms):
         theirs = {name: (launched(run), in_graph(run)) for name, run in nccl.items()}
         of_symmetric = {"all-reduce": in_graph(of_torch(n))}
         for name, source, to, taken, made, how in ways:
-
             given_part, new_part = x[:taken], out[:made]
             grids = {each: programs_for(max(taken, made) * 2, how, each) for each in (1, 2)}
 
-            def ours(each, x=given_part, out=new_part, grids=grids, source=source, to=to, how=how, shape=(n,)):
+            def ours(
+                each, x=given_part, out=new_part, grids=grids, source=source, to=to, how=how, shape=(n,)
+            ):
                 move_kernel[grids[each]](x, out, source, to, shape, how, num_warps=8)
 
             out.zero_()
@@ -521,7 +522,10 @@ def main():
     options.add_argument("--only", nargs="*", choices=WHAT, default=WHAT)
     options.add_argument("--bytes", type=int, nargs="*", default=[1 << k for k in range(16, 29, 2)])
     options.add_argument(
-        "--how", nargs="*", default=("one_shot", "two_shot", "ring", "push", "low_latency"), help="the algorithms"
+        "--how",
+        nargs="*",
+        default=("one_shot", "two_shot", "ring", "push", "low_latency"),
+        help="the algorithms",
     )
     given = options.parse_args()
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))

@@ -48,7 +48,6 @@ def _store_at_all(x, to: core.constexpr, own, at, value, mask, count: core.const
 @jit
 def whole(x, to: core.constexpr, out, count: core.constexpr, most: core.constexpr):
     """Parts that become whole."""
-    members: core.constexpr = x.spec.members(to)
     plan: core.constexpr = x.spec.boxes(to, x.shape)
     number = _ranks._number_of(_ranks._rank(count), x.spec.ranks())
     own = _transfer._part(x.spec.group(to), number)

@@ -310,7 +310,8 @@ def reshard(tensor, spec: core.constexpr, out=None, algorithm: core.constexpr = 
         other end is seen by all programs behind the kernel, or a barrier of them all. Without ``out`` each program has the result as a value.
     :param algorithm: with ``out``. ``"one_shot"``: each member fetches, and adds up, all that it gets; for any transition. ``"ring"``, where along some axes
         sums become whole or split, or what is split becomes whole: shares go around from neighbour to neighbour (sums begin with another member in
-        each). ``"two_shot"``, where sums become whole: each adds up a share and hands it to all. Without it the cheapest by the model of
+        each). ``"two_shot"``, where sums become whole: each adds up a share and hands it to all. ``"push"`` and ``"low_latency"``, where there is a ring, too:
+        members store what others need, by tiles, or in words with flags, for which nobody meets. Without it the cheapest by the model of
         ``docs/distributed.md``.
     """
     core.static_assert(
