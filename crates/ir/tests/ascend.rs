@@ -35,8 +35,8 @@ fn files() -> [String; 2] {
     };
     let named: Vec<String> = dialect::all_defs().filter(named).enumerate().map(line).collect();
     [
-        include_str!("ascend/hivm.mlir").replace("UNARY", &unary.join("\n    ")),
-        include_str!("ascend/others.mlir").replace("NAMED", &named.join("\n    ")),
+        include_str!("ascend/hivm.mlir").replace("// UNARY", &unary.join("\n    ")),
+        include_str!("ascend/others.mlir").replace("// NAMED", &named.join("\n    ")),
     ]
 }
 

@@ -9,12 +9,14 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use tilewright_ir::{parse, pass, print, verify};
 
-/// The texts to start from: the filetests, part by part.
+/// The texts to start from: the filetests, part by part, and Ascend's dialects.
 fn seeds() -> &'static [String] {
     static SEEDS: OnceLock<Vec<String>> = OnceLock::new();
     SEEDS.get_or_init(|| {
         let mut files = Vec::new();
-        collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/filetests"), &mut files);
+        for folder in ["../../tests/filetests", "tests/ascend"] {
+            collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut files);
+        }
         files.sort();
         let mut seeds: Vec<String> = Vec::new();
         for file in files {

@@ -175,6 +175,9 @@ impl<'s> Parser<'s> {
         let start = self.position();
         self.next();
         let begin = self.position() + 1;
+        if self.peek() != Token::Punct(b'<') {
+            return Err(self.error_here("`<` expected"));
+        }
         let end = self.skip_balanced()?;
         self.reset(begin);
         let mut shape = SmallVec::new();
@@ -208,7 +211,9 @@ impl<'s> Parser<'s> {
         }
         let element = self.parse_type()?;
         let behind = self.position();
-        if behind + 1 != end && self.peek() != Token::Punct(b',') {
+        // What a broken element says may reach beyond the brackets.
+        let ends = behind + 1 == end || (behind < end && self.peek() == Token::Punct(b','));
+        if !ends {
             return Err(self.error_here("`,` or `>` expected"));
         }
         self.reset(end);

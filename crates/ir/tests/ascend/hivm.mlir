@@ -22,7 +22,7 @@ module attributes {hacc.target = #hacc.target<"Ascend910B1">, hivm.module_core_t
     return
   }
   func.func @vectors(%x: memref<4x32xf32>, %i: memref<4x32xi32>, %m: memref<4x32xi1>, %h: memref<4x32xf16>, %s: f32, %row: memref<1x32xf32>, %col: memref<4x1xf32>, %coli: memref<4x1xi32>, %tmp: memref<64xf32>, %t: tensor<4x32xf32>, %n: index) {
-    UNARY
+    // UNARY
     hivm.hir.vnot ins(%i : memref<4x32xi32>) outs(%i : memref<4x32xi32>)
     hivm.hir.visinf ins(%x : memref<4x32xf32>) outs(%m : memref<4x32xi1>)
     hivm.hir.visnan ins(%x : memref<4x32xf32>) outs(%m : memref<4x32xi1>)

@@ -56,7 +56,7 @@ module {
     bufferization.materialize_in_destination %16 in writable %b : (tensor<8x4xf32>, memref<8x4xf32>) -> ()
     %18 = bufferization.alloc_tensor(%n) : tensor<8x?xf32>
     %19 = linalg.fill ins(%v : f32) outs(%c : tensor<8x4xf32>) -> tensor<8x4xf32>
-    NAMED
+    // NAMED
     %20 = linalg.broadcast ins(%14 : tensor<2xf32>) outs(%c : tensor<8x4xf32>) dimensions = [0]
     %21 = linalg.transpose ins(%c : tensor<8x4xf32>) outs(%7 : tensor<4x8xf32>) permutation = [1, 0]
     %22 = linalg.reduce {arith.addf} ins(%c : tensor<8x4xf32>) outs(%14 : tensor<2xf32>) dimensions = [0]
