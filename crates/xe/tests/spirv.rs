@@ -273,3 +273,93 @@ fn native_code_of_attention() {
     let names = ["dpas.8x8", "load_block2d.ugm.d32t", "load_block2d.ugm.d16v", "load.slm", "store.slm"];
     assert_eq!(names.map(|name| count(l, name)), [64, 16, 16, 0, 0]);
 }
+
+/// The remarks of a kernel.
+fn remarks(source: &str, signature: &str, num_warps: u32) -> Vec<String> {
+    let options = Options { num_warps, ..Options::default() };
+    let module = behind(source, signature, &options, None).unwrap_or_else(|e| panic!("{e}"));
+    tilewright_passes::remarks::of(&module)
+}
+
+/// A scan across warps, by a function whose operands have an order.
+#[test]
+fn what_levels_do_not_take_goes_thread_by_thread() {
+    let source = "def last(a, b):
+    return b
+
+
+@tilewright.jit
+def kernel(x, sums, lasts):
+    at = tl.arange(0, 1000)
+    value = tl.load(x + at)
+    tl.store(sums + at, tl.cumsum(value, 0))
+    tl.store(lasts + at, tl.associative_scan(value, 0, last))
+";
+    let signature = "*i32:16,*i32:16,*i32:16";
+    let remark = remarks(source, signature, 4).join("\n");
+    assert!(
+        remark.contains("lowered thread by thread, without instructions for whole warps: not supported yet"),
+        "{remark}"
+    );
+    let kernel = kernel(source, signature, 4);
+    let mut x: Vec<i32> = (0..1000).map(|i| i * i % 101 - 50).collect();
+    let (mut sums, mut lasts) = (vec![0; 1000], vec![0; 1000]);
+    run(&kernel, [1; 3], [bytes(&mut x), bytes(&mut sums), bytes(&mut lasts)], &[]);
+    assert_eq!(lasts, x);
+    let want: Vec<i32> = x
+        .iter()
+        .scan(0, |sum, x| {
+            *sum += x;
+            Some(*sum)
+        })
+        .collect();
+    assert_eq!(sums, want);
+}
+
+/// What is both operands of a product goes from warps that have rows to such that have columns, and the product is one of the matrix engines.
+#[test]
+fn a_product_of_a_block_with_itself() {
+    let source = "def kernel(x, y):
+    at = tl.arange(0, 64)[:, None] * 64 + tl.arange(0, 64)[None, :]
+    block = tl.load(x + at)
+    tl.store(y + at, tl.dot(block, block))
+";
+    let signature = "*fp16:16,*fp32:16";
+    let remark = remarks(source, signature, 4).join("\n");
+    assert!(!remark.contains("thread by thread"), "{remark}");
+    let kernel = kernel(source, signature, 4);
+    assert!(kernel.shared_bytes > 0);
+    let number = |i: usize| ((i * 37 + i / 64 * 11) % 7) as f32 - 3.0;
+    let mut x: Vec<u16> = (0..64 * 64).map(|i| half::f16::from_f32(number(i)).to_bits()).collect();
+    let mut y = vec![0f32; 64 * 64];
+    run(&kernel, [1; 3], [bytes(&mut x), bytes(&mut y)], &[]);
+    for (i, y) in y.iter().enumerate() {
+        let want: f32 = (0..64).map(|k| number(i / 64 * 64 + k) * number(k * 64 + i % 64)).sum();
+        assert_eq!(*y, want, "{i}");
+    }
+}
+
+/// Functions of our own, of `OpenCL.std`, and tables in memory.
+#[test]
+fn functions_of_libdevice() {
+    let source = "def kernel(x, y):
+    at = tl.arange(0, 64)
+    value = tl.load(x + at)
+    tl.store(y + at, tl.extra.libdevice.j0(value))
+    tl.store(y + 64 + at, tl.extra.libdevice.acos(value / 1e9))
+    tl.store(y + 128 + at, tl.sin(value))
+";
+    let kernel = kernel(source, "*fp64:16,*fp64:16", 2);
+    let mut x: Vec<f64> =
+        (0..64).map(|i| f64::from(i) * f64::from(i * i) * 271.0 + 0.25 * f64::from(i)).collect();
+    let mut y = vec![0f64; 3 * 64];
+    run(&kernel, [1; 3], [bytes(&mut x), bytes(&mut y)], &[]);
+    for (i, x) in x.iter().enumerate() {
+        let near = |got: f64, want: f64| (got - want).abs() <= 4e-15 * want.abs().max(1.0);
+        assert!(near(y[i], tilewright_libdevice::bessel::j0(*x)), "j0({x}) = {}", y[i]);
+        assert!(near(y[64 + i], (x / 1e9).acos()), "acos({x}) = {}", y[64 + i]);
+        assert!(near(y[128 + i], x.sin()), "sin({x}) = {}", y[128 + i]);
+    }
+    let (native, _) = native(&kernel, true);
+    assert_eq!(native.usage.sub_group, 16);
+}

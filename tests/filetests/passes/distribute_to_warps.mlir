@@ -475,7 +475,9 @@ tt.func public @f() {
 #rows = #ttg.blocked<{sizePerWarp = [16, 32], warpsPerCTA = [2, 1], order = [1, 0]}>
 #columns = #ttg.blocked<{sizePerWarp = [32, 16], warpsPerCTA = [1, 2], order = [1, 0]}>
 module attributes {"ttg.num-warps" = 2 : i32, "ttg.threads-per-warp" = 16 : i32} {
-  tt.func public @f(%p: tensor<32x32x!tt.ptr<f32>, #rows>, %q: tensor<32x32x!tt.ptr<f32>, #columns>) {
+  tt.func public @f(%a: !tt.ptr<f32>) {
+    %p = tt.splat %a : !tt.ptr<f32> -> tensor<32x32x!tt.ptr<f32>, #rows>
+    %q = tt.splat %a : !tt.ptr<f32> -> tensor<32x32x!tt.ptr<f32>, #columns>
     %x = tt.load %p {tt.vec = 1 : i32, tt.vec_axis = 1 : i32} : tensor<32x32x!tt.ptr<f32>, #rows>
     %y = ttg.convert_layout %x : tensor<32x32xf32, #rows> -> tensor<32x32xf32, #columns>
     tt.store %q, %y {tt.vec = 1 : i32, tt.vec_axis = 1 : i32} : tensor<32x32x!tt.ptr<f32>, #columns>
@@ -513,7 +515,10 @@ module attributes {"ttg.num-warps" = 2 : i32, "ttg.threads-per-warp" = 16 : i32}
 #rows = #ttg.blocked<{sizePerWarp = [16, 32], warpsPerCTA = [2, 1], order = [1, 0]}>
 #columns = #ttg.blocked<{sizePerWarp = [32, 16], warpsPerCTA = [1, 2], order = [1, 0]}>
 module attributes {"ttg.num-warps" = 2 : i32, "ttg.threads-per-warp" = 16 : i32} {
-  tt.func public @f(%p: tensor<32x32x!tt.ptr<f32>, #rows>, %q: tensor<32x32x!tt.ptr<f32>, #columns>, %x: tensor<32x32xf32, #rows>) {
+  tt.func public @f(%a: !tt.ptr<f32>, %n: f32) {
+    %p = tt.splat %a : !tt.ptr<f32> -> tensor<32x32x!tt.ptr<f32>, #rows>
+    %q = tt.splat %a : !tt.ptr<f32> -> tensor<32x32x!tt.ptr<f32>, #columns>
+    %x = tt.splat %n : f32 -> tensor<32x32xf32, #rows>
     tt.store %p, %x {tt.vec = 1 : i32, tt.vec_axis = 1 : i32} : tensor<32x32x!tt.ptr<f32>, #rows>
     %own = tt.load %p {tt.vec = 1 : i32, tt.vec_axis = 1 : i32} : tensor<32x32x!tt.ptr<f32>, #rows>
     %y = tt.load %q {tt.vec = 1 : i32, tt.vec_axis = 1 : i32} : tensor<32x32x!tt.ptr<f32>, #columns>
