@@ -179,7 +179,7 @@ def slices_kernel(x, out, elements, k0, i, j):
     tl.store(at(out, 8, 16), full)
 
 
-def test_slices():
+def test_slices(everywhere):
     x, out, element = numbers((8, 16)), np.zeros((8, 16), "float32"), np.zeros(1, "float32")
     slices_kernel[(1,)](x, out, element, 5, 1, 2)
     expected = x.copy()
@@ -187,9 +187,7 @@ def test_slices():
     expected[7, 14:] = expected[0, :2]
     np.testing.assert_array_equal(out, expected)
     assert element[0] == x[4, 11]
-    with pytest.raises(
-        triton.KernelError, match="elements 8 to 17 of a slice along dimension 1, where there are 16"
-    ):
+    with pytest.raises(triton.KernelError, match=r"elements 8 to 17 .*along dimension 1.* 16"):
         slices_kernel[(1,)](x, out, element, 8, 1, 2)
 
 
@@ -203,14 +201,17 @@ def subview_kernel(x, out, first):
     tle.dsa.copy(whole, at(out, 4, 32), [4, 32])
 
 
-def test_subviews_share_the_memory():
+def test_subviews_share_the_memory(everywhere):
     x, out = numbers((4, 32)), np.zeros((4, 32), "float32")
     subview_kernel[(1,)](x, out, 6)
     expected = x.copy()
     expected[1:3, 6:14] *= 2
     expected[3, 6:10] = x[0, :4]
     np.testing.assert_array_equal(out, expected)
-    with pytest.raises(triton.KernelError, match="begins at 25 along dimension 1, where 0 to 24 is inside"):
+    with pytest.raises(
+        triton.KernelError,
+        match=r"begins at 25 along dimension 1, where 0 to 24 is inside|elements 25 to 32 along dimension 1",
+    ):
         subview_kernel[(1,)](x, out, 25)
 
 
@@ -279,7 +280,7 @@ def other_forms_kernel(x, out, totals):
     tl.store(totals, total)
 
 
-def test_forms_of_other_chips():
+def test_forms_of_other_chips(everywhere):
     x, out, total = numbers(64, "int32"), np.zeros(64, "int32"), np.zeros(1, "int32")
     other_forms_kernel[(1,)](x, out, total)
     values = x.reshape(4, 16).copy()

@@ -33,19 +33,25 @@ pub struct Route {
 
 /// The attribute of the unified buffer.
 pub const UB: &str = "#hivm.address_space<ub>";
+/// The attribute of what lies between global memory and products.
+pub const L1: &str = "#hivm.address_space<cbuf>";
+/// The attribute of global memory.
+pub const GM: &str = "#hivm.address_space<gm>";
 /// The attribute of the memory that products are added up in.
 pub const L0C: &str = "#hivm.address_space<cc>";
 /// On a loop: no iteration reads from global memory what another one writes.
 pub const PARALLEL: &str = "tle.parallel";
 
 /// Global memory.
-pub static GLOBAL: Space =
-    Space { name: "GM", attribute: "#hivm.address_space<gm>", bytes: u32::MAX, align: 1 };
+pub static GLOBAL: Space = Space { name: "GM", attribute: GM, bytes: u32::MAX, align: 1 };
+
+/// The part of global memory through which the cores of a block hand each other what they computed. Each block has its own.
+pub static WORKSPACE: Space = Space { name: "workspace", attribute: GM, bytes: 1 << 31, align: 512 };
 
 /// The local memories.
 pub static SPACES: [Space; 5] = [
     Space { name: "UB", attribute: UB, bytes: 192 << 10, align: 32 },
-    Space { name: "L1", attribute: "#hivm.address_space<cbuf>", bytes: 512 << 10, align: 32 },
+    Space { name: "L1", attribute: L1, bytes: 512 << 10, align: 32 },
     Space { name: "L0A", attribute: "#hivm.address_space<ca>", bytes: 64 << 10, align: 512 },
     Space { name: "L0B", attribute: "#hivm.address_space<cb>", bytes: 64 << 10, align: 512 },
     Space { name: "L0C", attribute: L0C, bytes: 128 << 10, align: 512 },

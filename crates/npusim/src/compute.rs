@@ -1,8 +1,11 @@
 //! What instructions compute: elements read from views, computed as 64-bit numbers, rounded once, and written to a view.
 
+use std::rc::Rc;
+
 use half::{bf16, f16};
 use tilewright_ir::ascend::Space;
-use tilewright_ir::dialect::hivm::{self, CompareMode, Kind as H, ReduceKind, RoundMode};
+use tilewright_ir::attrs::Truth;
+use tilewright_ir::dialect::hivm::{self, AtomicKind, CompareMode, Kind as H, ReduceKind, RoundMode};
 use tilewright_ir::{Diagnostic, Module, Op, Opcode, Type};
 
 use crate::queues::Memories;
@@ -75,7 +78,7 @@ impl Num {
 pub struct View {
     /// The memory.
     pub space: &'static Space,
-    /// Which buffer of global memory; 0 elsewhere.
+    /// Which buffer of global memory; elsewhere the core whose memory it is.
     pub buffer: usize,
     /// Where its first element lies, in bytes.
     pub base: i64,
@@ -87,9 +90,17 @@ pub struct View {
     pub element: Type,
     /// Bytes of an element.
     pub bytes: i64,
+    /// The view of a local memory that this is a part of.
+    pub whole: Option<Rc<View>>,
 }
 
 impl View {
+    /// What an instruction that writes this writes: with `init_out_buffer` all that it is a part of.
+    pub fn filled(&self, m: &Module, op: Op) -> View {
+        let fills = hivm::Nd2nz::cast(m, op).is_some_and(|copy| copy.init_out_buffer(m) == Some(Truth(true)));
+        self.whole.as_deref().filter(|_| fills).unwrap_or(self).clone()
+    }
+
     /// The byte where each element lies, in row-major order.
     pub fn places(&self) -> Vec<i64> {
         let mut places = vec![self.base];
@@ -135,6 +146,9 @@ pub fn run(
     let values: Vec<Num> = match kind {
         H::Mmad => product(m, memories, op, ins, out)?,
         H::Vreduce => reduced(m, memories, op, ins, out)?,
+        H::Vtranspose => transposed(m, memories, op, ins, out)?,
+        H::Vgather => gathered(m, memories, op, ins, out)?,
+        H::Vcumsum | H::Vcumprod | H::Vcummax | H::Vcummin => scanned(m, memories, op, kind, ins, out)?,
         H::Vbrc => broadcast(m, memories, ins, out).ok_or_else(|| wrong("extents that do not broadcast"))?,
         H::Varange => arange(m, op, ins, out),
         _ => {
@@ -143,6 +157,11 @@ pub fn run(
                 return Err(wrong("operands of different extents"));
             }
             let ty = element(ins.first());
+            let atomic = hivm::Store::cast(m, op).and_then(|store| store.atomic_kind(m));
+            let there: Vec<Num> = match atomic {
+                Some(_) => out.places().iter().map(|&at| memories.read(m, out, at)).collect(),
+                None => Vec::new(),
+            };
             (0..count)
                 .map(|i| {
                     let at = |n: usize| operands[n][i];
@@ -150,14 +169,23 @@ pub fn run(
                     let needed = if kind == H::Vsel { 1 } else { operands.len() };
                     match (0..needed).any(|n| at(n) == Num::Undefined) {
                         true => Num::Undefined,
-                        false => elementwise(m, op, kind, ty, &at),
+                        false => match atomic {
+                            Some(how) => combined(m, how.into(), ty, there[i], at(0)),
+                            None => elementwise(m, op, kind, ty, &at),
+                        },
                     }
                 })
                 .collect()
         }
     };
-    if out.space.name == "GM" && values.contains(&Num::Undefined) {
+    if memories.is_seen(out) && values.contains(&Num::Undefined) {
         return Err(wrong("what nothing wrote comes to global memory"));
+    }
+    if let (H::Nd2nz, Some(Operand::Num(pad))) = (kind, ins.get(1)) {
+        let whole = out.filled(m, op);
+        for place in whole.places() {
+            memories.write(m, &whole, place, pad.rounded(m, out.element));
+        }
     }
     for (place, value) in out.places().into_iter().zip(values) {
         memories.write(m, out, place, value.rounded(m, out.element));
@@ -193,7 +221,13 @@ fn elementwise(m: &Module, op: Op, kind: H, ty: Type, at: &dyn Fn(usize) -> Num)
         H::Vxor => Num::Int(at(0).int() ^ at(1).int()),
         H::Vnot => Num::Int(!at(0).int()),
         H::Vexp => one(f64::exp),
+        H::Vexp2 => one(f64::exp2),
         H::Vln => one(f64::ln),
+        H::Vlog2 => one(f64::log2),
+        H::Vsin => one(f64::sin),
+        H::Vcos => one(f64::cos),
+        H::Vtanh => one(f64::tanh),
+        H::Verf => one(libm::erf),
         H::Vsqrt => one(f64::sqrt),
         H::Vrsqrt => one(|x| 1.0 / x.sqrt()),
         H::Vabs if float => one(f64::abs),
@@ -265,6 +299,16 @@ fn product(
         return Err(Diagnostic::at(m, m.op_loc(op), "a product of anything but two views"));
     };
     let (rows, depth, columns) = (rows.int(), depth.int(), columns.int());
+    let turned = |v: &View, turned: bool| {
+        let mut v = v.clone();
+        if turned {
+            v.shape.reverse();
+            v.strides.reverse();
+        }
+        v
+    };
+    let mmad = hivm::Mmad(op);
+    let (a, b) = (turned(a, mmad.a_transpose(m).0), turned(b, mmad.b_transpose(m).0));
     let fits = a.shape == [rows, depth] && b.shape == [depth, columns] && out.shape == [rows, columns];
     if !fits {
         return Err(Diagnostic::at(m, m.op_loc(op), "a product of views whose extents are not m, k and n"));
@@ -277,7 +321,7 @@ fn product(
         for j in 0..columns {
             let mut sum = if init.int() != 0 { Num::Float(0.0) } else { at(out, i, j) };
             for k in 0..depth {
-                let (x, y) = (at(a, i, k), at(b, k, j));
+                let (x, y) = (at(&a, i, k), at(&b, k, j));
                 sum = match [sum, x, y].contains(&Num::Undefined) {
                     true => Num::Undefined,
                     false => Num::Float(sum.float() + x.float() * y.float()).rounded(m, out.element),
@@ -300,28 +344,159 @@ fn reduced(
     let (Some(Operand::View(src)), [dim]) = (ins.first(), &reduce.dims(m)[..]) else {
         return Err(Diagnostic::at(m, m.op_loc(op), "a reduction along anything but one dimension"));
     };
-    let dim = *dim as usize;
+    let dim = usize::try_from(*dim).unwrap_or(usize::MAX);
+    if dim >= src.shape.len() {
+        return Err(Diagnostic::at(m, m.op_loc(op), "a reduction along a dimension that there is not"));
+    }
     let mut whole = src.clone();
     let (n, step) = (whole.shape[dim], whole.strides[dim] * whole.bytes);
     whole.shape[dim] = 1;
     if whole.shape != out.shape || n < 1 {
         return Err(Diagnostic::at(m, m.op_loc(op), "a reduction to other extents"));
     }
-    let float = m.is_float(src.element);
-    let combine = |x: Num, y: Num| match (reduce.kind(m), float) {
-        _ if x == Num::Undefined || y == Num::Undefined => Num::Undefined,
-        (ReduceKind::Sum, true) => Num::Float(x.float() + y.float()).rounded(m, src.element),
-        (ReduceKind::Sum, false) => Num::Int(x.int().wrapping_add(y.int())).rounded(m, src.element),
-        (ReduceKind::Max, true) => Num::Float(x.float().max(y.float())),
-        (ReduceKind::Max, false) => Num::Int(x.int().max(y.int())),
-        (ReduceKind::Min, true) => Num::Float(x.float().min(y.float())),
-        (ReduceKind::Min, false) => Num::Int(x.int().min(y.int())),
-        _ => Num::Undefined,
+    let kind = match reduce.kind(m) {
+        ReduceKind::Sum => Combine::Sum,
+        ReduceKind::Max => Combine::Max,
+        ReduceKind::Min => Combine::Min,
+        _ => return Err(Diagnostic::at(m, m.op_loc(op), "a reduction that is not simulated")),
     };
+    let combine = |x: Num, y: Num| combined(m, kind, src.element, x, y);
     let line = |first: i64| {
         (1..n).fold(memories.read(m, src, first), |x, i| combine(x, memories.read(m, src, first + i * step)))
     };
     Ok(whole.places().into_iter().map(line).collect())
+}
+
+/// How two elements become one.
+#[derive(Debug, Clone, Copy)]
+enum Combine {
+    Sum,
+    Product,
+    Max,
+    Min,
+}
+
+impl From<AtomicKind> for Combine {
+    fn from(kind: AtomicKind) -> Combine {
+        match kind {
+            AtomicKind::Max => Combine::Max,
+            AtomicKind::Min => Combine::Min,
+            // (Others are refused.)
+            _ => Combine::Sum,
+        }
+    }
+}
+
+/// Two elements of a type as one.
+fn combined(m: &Module, kind: Combine, ty: Type, x: Num, y: Num) -> Num {
+    match (kind, m.is_float(ty)) {
+        _ if x == Num::Undefined || y == Num::Undefined => Num::Undefined,
+        (Combine::Sum, true) => Num::Float(x.float() + y.float()).rounded(m, ty),
+        (Combine::Sum, false) => Num::Int(x.int().wrapping_add(y.int())).rounded(m, ty),
+        (Combine::Product, true) => Num::Float(x.float() * y.float()).rounded(m, ty),
+        (Combine::Product, false) => Num::Int(x.int().wrapping_mul(y.int())).rounded(m, ty),
+        (Combine::Max, true) => Num::Float(x.float().max(y.float())),
+        (Combine::Max, false) => Num::Int(x.int().max(y.int())),
+        (Combine::Min, true) => Num::Float(x.float().min(y.float())),
+        (Combine::Min, false) => Num::Int(x.int().min(y.int())),
+    }
+}
+
+/// Elements combined with all before them along a dimension, or with all behind.
+fn scanned(
+    m: &Module,
+    memories: &Memories<'_>,
+    op: Op,
+    kind: H,
+    ins: &[Operand],
+    out: &View,
+) -> Result<Vec<Num>, Diagnostic> {
+    let (how, dims, reverse) = match kind {
+        H::Vcumprod => (Combine::Product, hivm::Vcumprod(op).dims(m), hivm::Vcumprod(op).reverse(m)),
+        H::Vcummax => (Combine::Max, hivm::Vcummax(op).dims(m), hivm::Vcummax(op).reverse(m)),
+        H::Vcummin => (Combine::Min, hivm::Vcummin(op).dims(m), hivm::Vcummin(op).reverse(m)),
+        _ => (Combine::Sum, hivm::Vcumsum(op).dims(m), hivm::Vcumsum(op).reverse(m)),
+    };
+    let (Some(Operand::View(src)), [dim]) = (ins.first(), &dims[..]) else {
+        return Err(Diagnostic::at(m, m.op_loc(op), "a scan along anything but one dimension"));
+    };
+    let dim = *dim as usize;
+    if src.shape != out.shape || dim >= src.shape.len() {
+        return Err(Diagnostic::at(m, m.op_loc(op), "a scan to other extents"));
+    }
+    let reverse = reverse.0;
+    let mut values: Vec<Num> = src.places().iter().map(|&at| memories.read(m, src, at)).collect();
+    let (n, inner) = (src.shape[dim] as usize, src.shape[dim + 1..].iter().product::<i64>() as usize);
+    for line in 0..values.len() / n.max(1) {
+        let first = line / inner * inner * n + line % inner;
+        for i in 1..n {
+            let (from, to) = if reverse { (n - i, n - 1 - i) } else { (i - 1, i) };
+            values[first + to * inner] =
+                combined(m, how, src.element, values[first + from * inner], values[first + to * inner]);
+        }
+    }
+    Ok(values)
+}
+
+/// Elements with the dimensions in another order.
+fn transposed(
+    m: &Module,
+    memories: &Memories<'_>,
+    op: Op,
+    ins: &[Operand],
+    out: &View,
+) -> Result<Vec<Num>, Diagnostic> {
+    let order = hivm::Vtranspose(op).permutation(m).unwrap_or_default();
+    let Some(Operand::View(src)) = ins.first() else {
+        return Err(Diagnostic::at(m, m.op_loc(op), "a transposition of a number"));
+    };
+    let mut turned = src.clone();
+    if order.len() != src.shape.len() || order.iter().any(|&d| d as usize >= src.shape.len()) {
+        return Err(Diagnostic::at(m, m.op_loc(op), "an order of other dimensions"));
+    }
+    turned.shape = order.iter().map(|&d| src.shape[d as usize]).collect();
+    turned.strides = order.iter().map(|&d| src.strides[d as usize]).collect();
+    if turned.shape != out.shape {
+        return Err(Diagnostic::at(m, m.op_loc(op), "a transposition to other extents"));
+    }
+    Ok(turned.places().into_iter().map(|at| memories.read(m, &turned, at)).collect())
+}
+
+/// Elements at the indices that another view holds.
+fn gathered(
+    m: &Module,
+    memories: &Memories<'_>,
+    op: Op,
+    ins: &[Operand],
+    out: &View,
+) -> Result<Vec<Num>, Diagnostic> {
+    let wrong = |text: String| Diagnostic::at(m, m.op_loc(op), text);
+    let axis = hivm::Vgather(op)
+        .axis(m)
+        .filter(|&d| d >= 0)
+        .map_or(out.shape.len().saturating_sub(1), |d| d as usize);
+    let [Operand::View(src), Operand::View(indices)] = ins else {
+        return Err(wrong("a gather from a number".into()));
+    };
+    if indices.shape != out.shape || axis >= out.shape.len() || src.shape.len() != out.shape.len() {
+        return Err(wrong("a gather to other extents".into()));
+    }
+    // Where each element would lie in the source at index 0.
+    let mut first = View { shape: out.shape.clone(), ..src.clone() };
+    first.strides[axis] = 0;
+    let step = src.strides[axis] * src.bytes;
+    let places = first.places().into_iter().zip(indices.places());
+    places
+        .map(|(at, of)| match memories.read(m, indices, of) {
+            Num::Undefined => Ok(Num::Undefined),
+            index if (0..src.shape[axis]).contains(&index.int()) => {
+                Ok(memories.read(m, src, at + index.int() * step))
+            }
+            index => {
+                Err(wrong(format!("a gather of element {} where there are {}", index.int(), src.shape[axis])))
+            }
+        })
+        .collect()
 }
 
 fn broadcast(m: &Module, memories: &Memories<'_>, ins: &[Operand], out: &View) -> Option<Vec<Num>> {

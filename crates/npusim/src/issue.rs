@@ -1,56 +1,68 @@
-//! The scalar unit: it computes addresses and extents, runs loops, and issues everything else to the queues.
+//! The scalar unit of a core: it computes addresses and extents, runs loops, and issues everything else to the queues.
+//!
+//! Where it has to wait it stops with what it has come to, and goes on when the other core's scalar unit had its turn.
+
+use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::ascend;
-use tilewright_ir::dialect::hivm::{self, Event, Kind as H, Pipe};
+use tilewright_ir::dialect::hivm::{self, CoreType as Core, Event, Kind as H, Pipe, SyncBlockInstrMode};
 use tilewright_ir::dialect::{arith, func, memref, scf};
 use tilewright_ir::memref::{Index, MemRef, index_list};
 use tilewright_ir::{AttrKind, Block, Diagnostic, Module, Op, Opcode, Trait, Type, Value};
 
 use crate::compute::{Num, Operand, View};
-use crate::queues::{Action, PIPES, Queues, at};
+use crate::queues::{Action, Flag, PIPES, Queue, Queues, at, core_name, number_of};
 use crate::{Arg, Launch, Report, supported};
 
-/// Runs one program of a launch.
+/// Runs one program of a launch, on the cores that its kernel has parts for.
 ///
 /// # Errors
 /// A broken rule; an operation that is not supported.
-pub fn program(m: &mut Module, function: func::Func, launch: &mut Launch, number: u64) -> Result<Report> {
-    let entry = m.region_block(function.body(m));
-    let params = m.block_args(entry).to_vec();
-    let views = all_views(m, function.0);
+pub fn program(
+    m: &mut Module,
+    parts: &[(Core, func::Func)],
+    launch: &mut Launch,
+    number: u64,
+) -> Result<Report> {
+    let mut views = FxHashMap::default();
+    for (_, function) in parts {
+        views.extend(all_views(m, function.0));
+    }
+    let workspace = (parts.len() > 1).then(|| launch.memory.len() - 1);
+    let mut queues = Queues::new(&mut launch.memory, workspace);
     let given = launch.args.iter().copied().chain(launch.grid.map(|n| Arg::Int(i64::from(n))));
     let given: Vec<Arg> = given.collect();
-    if given.len() != params.len() {
-        let text = format!(
-            "{} arguments and the grid for a function of {} parameters",
-            launch.args.len(),
-            params.len()
-        );
-        return Err(Diagnostic::new(text));
-    }
-    let mut unit =
-        Unit { m, views, values: FxHashMap::default(), queues: Queues::new(&mut launch.memory), number };
-    for (&param, arg) in params.iter().zip(given) {
-        let cell = match arg {
-            Arg::Pointer(buffer, bytes) => {
-                let size = unit.queues.memories.global.get(buffer).map_or(0, Vec::len) as i64;
-                let mut view = unit.view_of(param, function.0)?;
-                view.buffer = buffer;
-                view.base = bytes as i64;
-                view.shape = vec![(size - bytes as i64) / view.bytes];
-                view.strides = vec![1];
-                Cell::View(view)
-            }
-            Arg::Int(n) => Cell::Num(Num::Int(n).rounded(unit.m, unit.m.value_type(param))),
-            Arg::Bits(bits) => Cell::Num(Num::of_bits(unit.m, unit.m.value_type(param), bits)),
-            Arg::Float(f) => Cell::Num(Num::Float(f).rounded(unit.m, unit.m.value_type(param))),
+    let m = &*m;
+    let mut units: Vec<Unit<'_>> = Vec::new();
+    for &(core, function) in parts {
+        let mut unit = Unit {
+            m,
+            views: &views,
+            values: FxHashMap::default(),
+            core,
+            alone: parts.len() == 1,
+            number,
+            frames: Vec::new(),
+            waiting: None,
         };
-        unit.values.insert(param, cell);
+        unit.enter(function, &given, workspace, &queues)?;
+        units.push(unit);
     }
-    unit.block(entry)?;
-    let Unit { m, queues, .. } = unit;
-    queues.end(m)
+    loop {
+        let before = queues.performed;
+        let mut moved = false;
+        for unit in &mut units {
+            moved |= unit.go_on(&mut queues)?;
+        }
+        if units.iter().all(|unit| unit.frames.is_empty()) {
+            return queues.end(m);
+        }
+        if !moved && queues.performed == before {
+            let stuck = queues.deadlock(m);
+            return Err(stuck.unwrap_or_else(|| Diagnostic::new("deadlock: a barrier never ends")));
+        }
+    }
 }
 
 /// What the types of all views of a function say.
@@ -77,17 +89,154 @@ enum Cell {
     View(View),
 }
 
-struct Unit<'m, 'l> {
+/// A block that is gone through.
+struct Frame {
+    ops: Vec<Op>,
+    next: usize,
+    of: Around,
+}
+
+/// What a block is in.
+enum Around {
+    Function,
+    /// The loop, its counter, and where and by what that goes on.
+    For(scf::For, i64, i64, i64),
+    If(scf::If),
+}
+
+/// What a scalar unit waits for.
+enum Waiting {
+    /// A flag.
+    Flag,
+    /// All queues of its core.
+    Queues,
+}
+
+struct Unit<'m> {
     m: &'m Module,
-    views: FxHashMap<Type, MemRef>,
+    views: &'m FxHashMap<Type, MemRef>,
     values: FxHashMap<Value, Cell>,
-    queues: Queues<'l>,
+    core: Core,
+    /// Whether the kernel has no part for another core.
+    alone: bool,
     number: u64,
+    frames: Vec<Frame>,
+    waiting: Option<Waiting>,
 }
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-impl Unit<'_, '_> {
+impl Unit<'_> {
+    /// Begins a function with its arguments.
+    fn enter(
+        &mut self,
+        function: func::Func,
+        given: &[Arg],
+        workspace: Option<usize>,
+        queues: &Queues<'_>,
+    ) -> Result<()> {
+        let entry = self.m.region_block(function.body(self.m));
+        let params = self.m.block_args(entry).to_vec();
+        let kinds = arg_types(self.m, function.0, params.len());
+        if kinds.iter().filter(|kind| kind.is_empty()).count() != given.len() {
+            let text = format!(
+                "{} arguments with the grid for a function of {} parameters",
+                given.len(),
+                params.len()
+            );
+            return Err(Diagnostic::new(text));
+        }
+        let mut given = given.iter();
+        for (&param, kind) in params.iter().zip(kinds) {
+            let arg = match (kind.as_str(), workspace) {
+                ("", _) => *given.next().unwrap_or(&Arg::Int(0)),
+                ("workspace", Some(buffer)) => Arg::Pointer(buffer, 0),
+                ("ffts_base_address", _) => Arg::Int(0),
+                (kind, _) => {
+                    return Err(Diagnostic::new(format!(
+                        "not supported yet: an argument of kind {kind} in npusim"
+                    )));
+                }
+            };
+            let cell = match arg {
+                Arg::Pointer(buffer, bytes) => {
+                    let size = queues.memories.global.get(buffer).map_or(0, Vec::len) as i64;
+                    let mut view = self.view_of(param, function.0)?;
+                    view.buffer = buffer;
+                    view.base = bytes as i64;
+                    view.shape = vec![(size - bytes as i64) / view.bytes];
+                    view.strides = vec![1];
+                    Cell::View(view)
+                }
+                Arg::Int(n) => Cell::Num(Num::Int(n).rounded(self.m, self.m.value_type(param))),
+                Arg::Bits(bits) => Cell::Num(Num::of_bits(self.m, self.m.value_type(param), bits)),
+                Arg::Float(f) => Cell::Num(Num::Float(f).rounded(self.m, self.m.value_type(param))),
+            };
+            self.values.insert(param, cell);
+        }
+        self.push(entry, Around::Function);
+        Ok(())
+    }
+
+    fn push(&mut self, block: Block, of: Around) {
+        self.frames.push(Frame { ops: self.m.block_ops(block).collect(), next: 0, of });
+    }
+
+    fn queue(&self, pipe: Pipe) -> Queue {
+        Queue { core: self.core, pipe }
+    }
+
+    /// Goes on until the program is at its end, or something must be waited for; whether it came any further.
+    fn go_on(&mut self, queues: &mut Queues<'_>) -> Result<bool> {
+        let mut moved = false;
+        loop {
+            match self.waiting {
+                Some(Waiting::Flag) if !queues.scalar_is_free(self.m, self.core)? => return Ok(moved),
+                Some(Waiting::Queues) if !queues.drained(self.m, self.core)? => return Ok(moved),
+                _ => self.waiting = None,
+            }
+            let Some(frame) = self.frames.last_mut() else { return Ok(moved) };
+            moved = true;
+            match frame.ops.get(frame.next).copied() {
+                Some(op) if !self.m.has_trait(op, Trait::Terminator) => {
+                    frame.next += 1;
+                    self.op(op, queues)?;
+                }
+                end => self.leave(end)?,
+            }
+        }
+    }
+
+    /// What comes behind a block.
+    fn leave(&mut self, end: Option<Op>) -> Result<()> {
+        let operands = end.map_or(&[][..], |end| self.m.operands(end));
+        let given: Vec<Cell> = operands.iter().filter_map(|v| self.values.get(v).cloned()).collect();
+        let Some(frame) = self.frames.pop() else { return Ok(()) };
+        match frame.of {
+            Around::Function => {}
+            Around::For(looped, i, upper, step) => self.iteration(looped, (i + step, upper, step), given),
+            Around::If(branch) => self.hand_on(branch.0, given),
+        }
+        Ok(())
+    }
+
+    fn hand_on(&mut self, op: Op, given: Vec<Cell>) {
+        for (&result, cell) in self.m.results(op).iter().zip(given) {
+            self.values.insert(result, cell);
+        }
+    }
+
+    fn op(&mut self, op: Op, queues: &mut Queues<'_>) -> Result<()> {
+        match self.m.opcode(op) {
+            Some(Opcode::Arith(kind)) => self.arith(op, kind),
+            Some(Opcode::Scf(scf::Kind::For)) => self.looped(scf::For(op)),
+            Some(Opcode::Scf(scf::Kind::If)) => self.branch(scf::If(op)),
+            Some(Opcode::Memref(kind)) => self.memref(op, kind, queues),
+            Some(Opcode::Hivm(kind)) => self.hivm(op, kind, queues),
+            _ => Err(self.unsupported(op)),
+        }
+    }
+
     fn unsupported(&self, op: Op) -> Diagnostic {
         Diagnostic::unsupported(self.m, self.m.op_loc(op), format!("`{}` in npusim", self.m.op_name(op)))
     }
@@ -101,7 +250,8 @@ impl Unit<'_, '_> {
             strides[d - 1] = strides[d] * shape[d];
         }
         let bytes = i64::from(self.m.bits(ty.element).div_ceil(8));
-        Ok(View { space: ty.space, buffer: 0, base: 0, shape, strides, element: ty.element, bytes })
+        let buffer = if ty.space.name == "GM" { 0 } else { number_of(self.core) };
+        Ok(View { space: ty.space, buffer, base: 0, shape, strides, element: ty.element, bytes, whole: None })
     }
 
     fn num(&self, v: Value) -> Result<Num> {
@@ -129,10 +279,10 @@ impl Unit<'_, '_> {
     }
 
     /// The number of a flag.
-    fn event(&self, value: Option<Value>, known: Option<Event>) -> Result<i64> {
+    fn event(&self, value: Option<Value>, known: Option<i64>) -> Result<i64> {
         match value {
             Some(v) => self.int(v),
-            None => Ok(known.map_or(0, |e| e as i64)),
+            None => Ok(known.unwrap_or(0)),
         }
     }
 
@@ -160,57 +310,36 @@ impl Unit<'_, '_> {
         self.values.insert(v, Cell::Num(n));
     }
 
-    /// Runs a block; what it hands on at its end.
-    fn block(&mut self, block: Block) -> Result<Vec<Cell>> {
-        let ops: Vec<Op> = self.m.block_ops(block).collect();
-        for op in ops {
-            if self.m.has_trait(op, Trait::Terminator) {
-                let operands = self.m.operands(op);
-                return Ok(operands.iter().filter_map(|v| self.values.get(v).cloned()).collect());
-            }
-            match self.m.opcode(op) {
-                Some(Opcode::Arith(kind)) => self.arith(op, kind)?,
-                Some(Opcode::Scf(scf::Kind::For)) => self.looped(scf::For(op))?,
-                Some(Opcode::Scf(scf::Kind::If)) => self.branch(scf::If(op))?,
-                Some(Opcode::Memref(kind)) => self.memref(op, kind)?,
-                Some(Opcode::Hivm(kind)) => self.hivm(op, kind)?,
-                _ => return Err(self.unsupported(op)),
-            }
-        }
-        Ok(Vec::new())
-    }
-
     fn looped(&mut self, f: scf::For) -> Result<()> {
-        let (mut i, upper, step) =
+        let (i, upper, step) =
             (self.int(f.lower_bound(self.m))?, self.int(f.upper_bound(self.m))?, self.int(f.step(self.m))?);
         if step <= 0 {
             return Err(at(self.m, f.0, format!("a loop by steps of {step}")));
         }
+        let init = f.init(self.m).iter().filter_map(|v| self.values.get(v).cloned()).collect();
+        self.iteration(f, (i, upper, step), init);
+        Ok(())
+    }
+
+    /// Begins an iteration of a loop, or leaves it.
+    fn iteration(&mut self, f: scf::For, (i, upper, step): (i64, i64, i64), carried: Vec<Cell>) {
+        if i >= upper {
+            return self.hand_on(f.0, carried);
+        }
         let body = self.m.region_block(f.body(self.m));
         let args = self.m.block_args(body).to_vec();
-        let mut carried: Vec<Cell> =
-            f.init(self.m).iter().filter_map(|v| self.values.get(v).cloned()).collect();
-        while i < upper {
-            self.set(args[0], Num::Int(i));
-            for (&arg, cell) in args[1..].iter().zip(carried) {
-                self.values.insert(arg, cell);
-            }
-            carried = self.block(body)?;
-            i += step;
+        self.set(args[0], Num::Int(i));
+        for (&arg, cell) in args[1..].iter().zip(carried) {
+            self.values.insert(arg, cell);
         }
-        for (&result, cell) in self.m.results(f.0).to_vec().iter().zip(carried) {
-            self.values.insert(result, cell);
-        }
-        Ok(())
+        self.push(body, Around::For(f, i, upper, step));
     }
 
     fn branch(&mut self, f: scf::If) -> Result<()> {
         let holds = self.int(f.condition(self.m))? != 0;
         let region = if holds { f.then_region(self.m) } else { f.else_region(self.m) };
-        let Some(&block) = self.m.region_blocks(region).first() else { return Ok(()) };
-        let given = self.block(block)?;
-        for (&result, cell) in self.m.results(f.0).to_vec().iter().zip(given) {
-            self.values.insert(result, cell);
+        if let Some(&block) = self.m.region_blocks(region).first() {
+            self.push(block, Around::If(f));
         }
         Ok(())
     }
@@ -289,7 +418,7 @@ impl Unit<'_, '_> {
         Ok(())
     }
 
-    fn memref(&mut self, op: Op, kind: memref::Kind) -> Result<()> {
+    fn memref(&mut self, op: Op, kind: memref::Kind, queues: &mut Queues<'_>) -> Result<()> {
         let Some(&result) = self.m.results(op).first() else { return Err(self.unsupported(op)) };
         match kind {
             memref::Kind::ReinterpretCast => {
@@ -301,9 +430,20 @@ impl Unit<'_, '_> {
                 view.strides = self.indices(cast.strides(self.m), cast.static_strides(self.m))?;
                 self.values.insert(result, Cell::View(view));
             }
+            memref::Kind::View => {
+                let cast = memref::View(op);
+                let from = self.view(cast.src(self.m), op)?;
+                let mut view = self.view_of(result, op)?;
+                view.buffer = from.buffer;
+                view.base = from.base + self.int(cast.byte_shift(self.m))?;
+                self.values.insert(result, Cell::View(view));
+            }
             memref::Kind::Subview => {
                 let sub = memref::Subview(op);
                 let mut view = self.view(sub.src(self.m), op)?;
+                if view.whole.is_none() {
+                    view.whole = Some(Rc::new(view.clone()));
+                }
                 let offsets = self.indices(sub.offsets(self.m), sub.static_offsets(self.m))?;
                 let sizes = self.indices(sub.sizes(self.m), sub.static_sizes(self.m))?;
                 let strides = self.indices(sub.strides(self.m), sub.static_strides(self.m))?;
@@ -331,7 +471,7 @@ impl Unit<'_, '_> {
                     view.base += i * view.strides[d] * view.bytes;
                 }
                 (view.shape, view.strides) = (vec![1], vec![1]);
-                let number = self.queues.scalar_read(self.m, op, &view)?;
+                let number = queues.scalar_read(self.m, self.core, op, &view)?;
                 self.set(result, number);
             }
             _ => return Err(self.unsupported(op)),
@@ -339,12 +479,17 @@ impl Unit<'_, '_> {
         Ok(())
     }
 
-    fn hivm(&mut self, op: Op, kind: H) -> Result<()> {
+    fn hivm(&mut self, op: Op, kind: H, queues: &mut Queues<'_>) -> Result<()> {
         let m = self.m;
         match kind {
             H::GetBlockIdx => self.set(m.result(op), Num::Int(self.number as i64)),
             H::PointerCast => {
                 let mut view = self.view_of(m.result(op), op)?;
+                let of_vectors = view.space.name == "UB";
+                if !self.alone && of_vectors != (self.core == Core::Vector) {
+                    let text = format!("{}, which {} has not", view.space.name, core_name(self.core));
+                    return Err(at(m, op, text));
+                }
                 let cast = hivm::PointerCast(op);
                 let (&[address], []) = (cast.addrs(m), cast.dynamic_sizes(m)) else {
                     return Err(self.unsupported(op));
@@ -371,24 +516,40 @@ impl Unit<'_, '_> {
                 let set = hivm::SetFlag(op);
                 let (from, to) = (set.set_pipe(m), set.wait_pipe(m));
                 self.queues_exist(op, &[from, to])?;
-                let event = self.event(set.event(m), set.static_event(m))?;
-                self.queues.issue(from, Action::Set { op, to, event });
+                let event = self.event(set.event(m), set.static_event(m).map(|e: Event| e as i64))?;
+                let flag = Flag::new(self.queue(from), self.queue(to), event);
+                queues.issue(self.queue(from), Action::Set { op, flag });
             }
             H::WaitFlag => {
                 let wait = hivm::WaitFlag(op);
                 let (from, to) = (wait.set_pipe(m), wait.wait_pipe(m));
                 self.queues_exist(op, &[from, to])?;
-                let event = self.event(wait.event(m), wait.static_event(m))?;
-                match to {
-                    Pipe::S => self.queues.scalar_wait(m, op, from, event)?,
-                    _ => self.queues.issue(to, Action::Wait { op, from, event }),
-                }
+                let event = self.event(wait.event(m), wait.static_event(m).map(|e: Event| e as i64))?;
+                self.wait(op, to, Flag::new(self.queue(from), self.queue(to), event), queues);
             }
+            H::SyncBlockSet => {
+                let set = hivm::SyncBlockSet(op);
+                self.queues_exist(op, &[set.tpipe(m), set.pipe(m)])?;
+                self.within_block(op, set.instr_mode(m))?;
+                let from = self.own(op, set.core(m), set.tpipe(m))?;
+                let event = self.event(set.flag(m), set.static_flag(m))?;
+                let flag = Flag::new(from, self.other(set.pipe(m)), event);
+                queues.issue(from, Action::Set { op, flag });
+            }
+            H::SyncBlockWait => {
+                let wait = hivm::SyncBlockWait(op);
+                self.queues_exist(op, &[wait.tpipe(m), wait.pipe(m)])?;
+                self.within_block(op, wait.instr_mode(m))?;
+                let to = self.own(op, wait.core(m), wait.pipe(m))?;
+                let event = self.event(wait.flag(m), wait.static_flag(m))?;
+                self.wait(op, to.pipe, Flag::new(self.other(wait.tpipe(m)), to, event), queues);
+            }
+            H::SetFftsBaseAddr => {}
             H::PipeBarrier => match hivm::PipeBarrier(op).pipe(m) {
-                Pipe::All => self.queues.drain(m)?,
+                Pipe::All => self.waiting = Some(Waiting::Queues),
                 pipe => {
                     self.queues_exist(op, &[pipe])?;
-                    self.queues.issue(pipe, Action::Barrier);
+                    queues.issue(self.queue(pipe), Action::Barrier);
                 }
             },
             _ => {
@@ -406,11 +567,52 @@ impl Unit<'_, '_> {
                     })
                     .collect::<Result<_>>()?;
                 let pipe = self.pipe(op, kind, &ins, &out)?;
-                let known = self.queues.known();
-                self.queues.issue(pipe, Action::Compute { op, ins, out, known });
+                let known = queues.known(self.core);
+                queues.issue(self.queue(pipe), Action::Compute { op, ins, out, known });
             }
         }
         Ok(())
+    }
+
+    /// A queue waits for a flag; the scalar unit with it, where it is its own.
+    fn wait(&mut self, op: Op, to: Pipe, flag: Flag, queues: &mut Queues<'_>) {
+        queues.issue(self.queue(to), Action::Wait { op, flag });
+        if to == Pipe::S {
+            self.waiting = Some(Waiting::Flag);
+        }
+    }
+
+    /// A queue of this core, which an operation must name.
+    fn own(&self, op: Op, core: Core, pipe: Pipe) -> Result<Queue> {
+        match self.alone || core != self.core {
+            true => Err(at(
+                self.m,
+                op,
+                format!(
+                    "a flag of {}, in a function that does not run on it beside another",
+                    core_name(core)
+                ),
+            )),
+            false => Ok(self.queue(pipe)),
+        }
+    }
+
+    /// Checks that a flag is one between the cores of a block.
+    fn within_block(&self, op: Op, mode: Option<SyncBlockInstrMode>) -> Result<()> {
+        match mode {
+            None | Some(SyncBlockInstrMode::IntraBlock) => Ok(()),
+            Some(mode) => Err(Diagnostic::unsupported(
+                self.m,
+                self.m.op_loc(op),
+                format!("{} in npusim", mode.keyword()),
+            )),
+        }
+    }
+
+    /// A queue of the other core.
+    fn other(&self, pipe: Pipe) -> Queue {
+        let core = if self.core == Core::Cube { Core::Vector } else { Core::Cube };
+        Queue { core, pipe }
     }
 
     /// The queue of an instruction, which goes ways that there are.
@@ -479,4 +681,19 @@ fn compared(predicate: arith::CmpIPredicate, x: i64, y: i64, ux: u64, uy: u64) -
         P::Ugt => ux > uy,
         P::Uge => ux >= uy,
     }
+}
+
+/// What each argument of a function is beside the kernel's own, which are nothing.
+fn arg_types(m: &Module, function: Op, count: usize) -> Vec<String> {
+    let dicts = match m.op_attr(function, "arg_attrs").map(|a| m.attr_kind(a)) {
+        Some(AttrKind::Array(dicts)) => dicts.as_slice(),
+        _ => &[],
+    };
+    let kind = |i: usize| -> Option<String> {
+        let AttrKind::Dict(dict) = m.attr_kind(*dicts.get(i)?) else { return None };
+        let (_, attr) = dict.iter().find(|(name, _)| name == "hacc.arg_type")?;
+        let AttrKind::Opaque(text) = m.attr_kind(*attr) else { return None };
+        Some(text.strip_prefix("#hacc.arg_type<")?.strip_suffix('>')?.to_string())
+    };
+    (0..count).map(|i| kind(i).unwrap_or_default()).collect()
 }

@@ -1,8 +1,9 @@
-//! The queues of a core, its memories, and what of both is in order.
+//! The queues of a block's cores, their memories, and what of both is in order.
 //!
 //! Every queue counts its instructions, and knows for each other one up to which of its instructions all has happened before (a vector clock). A flag carries what its queue
 //! knew when it was raised to the one that waits for it; an instruction knows what the scalar unit knew when it issued it. `PIPE_V` begins instructions before earlier ones of its own
-//! are done, and knows of these only behind a barrier. Each byte remembers its last write, and the last read of every queue: an access that does not know of one that it
+//! are done, and knows of these only behind a barrier. The two cores of a block have memories of their own and global memory in common: a flag between them carries what its
+//! queue knew like any other. Each byte remembers its last write, and the last read of every queue: an access that does not know of one that it
 //! conflicts with is reported.
 
 use std::collections::VecDeque;
@@ -10,30 +11,97 @@ use std::collections::VecDeque;
 use half::{bf16, f16};
 use rustc_hash::FxHashMap;
 use tilewright_ir::ascend::{self, Space};
-use tilewright_ir::dialect::hivm::Pipe;
+use tilewright_ir::dialect::hivm::{CORES, CoreType as Core, Pipe};
 use tilewright_ir::{AttrKind, Diagnostic, Module, Op, Type};
 
-use crate::Report;
 use crate::compute::{self, Num, Operand, View};
+use crate::{Busy, Report};
 
 /// How many queues there are, the scalar unit among them.
 pub const PIPES: usize = Pipe::All as usize;
+
+/// How many queues a block has.
+const QUEUES: usize = PIPES * CORES.len();
 
 /// Bytes that an instruction touches in a unit of time.
 const RATE: u64 = 128;
 
 /// What is known to have happened: up to which instruction of each queue.
-pub type Clock = [u32; PIPES];
+pub type Clock = [u32; QUEUES];
+
+/// A queue of a core.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Queue {
+    /// Whose it is.
+    pub core: Core,
+    /// Which one.
+    pub pipe: Pipe,
+}
+
+impl Queue {
+    fn index(self) -> usize {
+        Pipe::ALL.iter().position(|&p| p == self.pipe).unwrap_or(0) + PIPES * number_of(self.core)
+    }
+
+    fn of(index: usize) -> Queue {
+        Queue { core: CORES[index / PIPES], pipe: Pipe::ALL[index % PIPES] }
+    }
+}
+
+/// The number of a core.
+pub fn number_of(core: Core) -> usize {
+    CORES.iter().position(|&c| c == core).unwrap_or(0)
+}
+
+/// A core in words.
+pub fn core_name(core: Core) -> &'static str {
+    match core {
+        Core::Cube => "the cube core",
+        _ => "the vector core",
+    }
+}
+
+/// A flag between two queues, of one core or of both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Flag {
+    from: Queue,
+    to: Queue,
+    event: i64,
+}
+
+impl Flag {
+    /// The flag of an event between two queues. Flags between cores are known by their number alone, whatever the queues.
+    pub fn new(from: Queue, to: Queue, event: i64) -> Flag {
+        Flag { from, to, event }
+    }
+
+    fn key(self) -> Flag {
+        if self.from.core == self.to.core {
+            return self;
+        }
+        let all = |queue: Queue| Queue { pipe: Pipe::All, ..queue };
+        Flag { from: all(self.from), to: all(self.to), event: self.event }
+    }
+
+    fn words(self) -> String {
+        let (from, to) = (self.from.pipe.keyword(), self.to.pipe.keyword());
+        if self.from.core == self.to.core {
+            return format!("event {} from {from} to {to}", self.event);
+        }
+        let (whose, other) = (core_name(self.from.core), core_name(self.to.core));
+        format!("flag {} from {from} of {whose} to {to} of {other}", self.event)
+    }
+}
 
 /// What a queue is to do.
 #[derive(Debug)]
 pub enum Action {
     /// An instruction.
     Compute { op: Op, ins: Vec<Operand>, out: View, known: Clock },
-    /// Raises the flag of an event between two queues.
-    Set { op: Op, to: Pipe, event: i64 },
+    /// Raises a flag.
+    Set { op: Op, flag: Flag },
     /// Waits for one.
-    Wait { op: Op, from: Pipe, event: i64 },
+    Wait { op: Op, flag: Flag },
     /// Waits for what is before it.
     Barrier,
 }
@@ -44,7 +112,7 @@ struct Shadow {
     written: bool,
     writer: u8,
     wrote: u32,
-    /// The last write, for messages; whether it promised that no other touches its global memory.
+    /// The last write, for messages.
     by: Option<Op>,
     reads: Clock,
 }
@@ -53,19 +121,27 @@ struct Shadow {
 pub struct Memories<'l> {
     /// Global memory.
     pub global: &'l mut Vec<Vec<u8>>,
-    local: Vec<Vec<u8>>,
+    /// The local ones of each core.
+    local: [Vec<Vec<u8>>; CORES.len()],
+    /// The buffer of global memory that is the workspace, which holds nothing at first.
+    workspace: Option<usize>,
     shadows: FxHashMap<(&'static str, usize), Vec<Shadow>>,
 }
 
 impl<'l> Memories<'l> {
-    fn new(global: &'l mut Vec<Vec<u8>>) -> Self {
-        let local = ascend::SPACES.iter().map(|s| vec![0xff; s.bytes as usize]).collect();
-        Memories { global, local, shadows: FxHashMap::default() }
+    fn new(global: &'l mut Vec<Vec<u8>>, workspace: Option<usize>) -> Self {
+        let local = || ascend::SPACES.iter().map(|s| vec![0xff; s.bytes as usize]).collect();
+        Memories { global, local: [local(), local()], workspace, shadows: FxHashMap::default() }
+    }
+
+    /// Whether a view is of memory that must not hold what nothing wrote.
+    pub fn is_seen(&self, view: &View) -> bool {
+        number(view.space).is_none() && self.workspace != Some(view.buffer)
     }
 
     fn bytes(&self, view: &View) -> &[u8] {
         match number(view.space) {
-            Some(i) => &self.local[i],
+            Some(i) => &self.local[view.buffer][i],
             None => &self.global[view.buffer],
         }
     }
@@ -80,7 +156,7 @@ impl<'l> Memories<'l> {
     pub fn read(&self, m: &Module, view: &View, at: i64) -> Num {
         let bytes = at as usize..(at + view.bytes) as usize;
         let shadow = self.shadows.get(&(view.space.name, view.buffer));
-        if number(view.space).is_some() && shadow.is_none_or(|s| s[bytes].iter().any(|b| !b.written)) {
+        if !self.is_seen(view) && shadow.is_none_or(|s| s[bytes].iter().any(|b| !b.written)) {
             return Num::Undefined;
         }
         let bytes = &self.bytes(view)[at as usize..][..view.bytes as usize];
@@ -99,7 +175,7 @@ impl<'l> Memories<'l> {
             _ => value.int() as u64,
         };
         let to = match number(view.space) {
-            Some(i) => &mut self.local[i],
+            Some(i) => &mut self.local[view.buffer][i],
             None => &mut self.global[view.buffer],
         };
         let place = at as usize..(at + view.bytes) as usize;
@@ -114,47 +190,49 @@ fn number(space: &Space) -> Option<usize> {
     ascend::SPACES.iter().position(|s| s == space)
 }
 
-fn index(pipe: Pipe) -> usize {
-    Pipe::ALL.iter().position(|&p| p == pipe).unwrap_or(0)
-}
-
-/// The queues of a core that runs a program.
+/// The queues of a block that runs a program.
 pub struct Queues<'l> {
     /// The memories.
     pub memories: Memories<'l>,
+    /// How many instructions, flags and barriers were gone through.
+    pub performed: u64,
     queues: Vec<VecDeque<Action>>,
     ticks: Clock,
-    clocks: [Clock; PIPES],
+    clocks: Vec<Clock>,
     /// Raised flags: what was known when they were, and when that was.
-    flags: FxHashMap<(Pipe, Pipe, i64), (Clock, u64, Op)>,
-    now: [u64; PIPES],
-    busy: [u64; PIPES],
-    instructions: [u64; PIPES],
+    flags: FxHashMap<Flag, (Clock, u64, Op, Flag)>,
+    now: [u64; QUEUES],
+    busy: [u64; QUEUES],
+    instructions: [u64; QUEUES],
+    /// From when to when instructions went on.
+    spans: Vec<(u64, u64)>,
 }
 
 impl<'l> Queues<'l> {
     /// Empty queues.
-    pub fn new(global: &'l mut Vec<Vec<u8>>) -> Self {
+    pub fn new(global: &'l mut Vec<Vec<u8>>, workspace: Option<usize>) -> Self {
         Queues {
-            memories: Memories::new(global),
-            queues: (0..PIPES).map(|_| VecDeque::new()).collect(),
-            ticks: [0; PIPES],
-            clocks: [[0; PIPES]; PIPES],
+            memories: Memories::new(global, workspace),
+            performed: 0,
+            queues: (0..QUEUES).map(|_| VecDeque::new()).collect(),
+            ticks: [0; QUEUES],
+            clocks: vec![[0; QUEUES]; QUEUES],
             flags: FxHashMap::default(),
-            now: [0; PIPES],
-            busy: [0; PIPES],
-            instructions: [0; PIPES],
+            now: [0; QUEUES],
+            busy: [0; QUEUES],
+            instructions: [0; QUEUES],
+            spans: Vec::new(),
         }
     }
 
     /// Puts something into a queue.
-    pub fn issue(&mut self, pipe: Pipe, action: Action) {
-        self.queues[index(pipe)].push_back(action);
+    pub fn issue(&mut self, queue: Queue, action: Action) {
+        self.queues[queue.index()].push_back(action);
     }
 
-    /// What the scalar unit knows.
-    pub fn known(&self) -> Clock {
-        self.clocks[index(Pipe::S)]
+    /// What the scalar unit of a core knows.
+    pub fn known(&self, core: Core) -> Clock {
+        self.clocks[Queue { core, pipe: Pipe::S }.index()]
     }
 
     /// Lets all queues go on as far as they can.
@@ -163,85 +241,115 @@ impl<'l> Queues<'l> {
     /// A broken rule.
     pub fn go_on(&mut self, m: &Module) -> Result<(), Diagnostic> {
         loop {
-            let mut moved = false;
-            for (p, &pipe) in Pipe::ALL[..PIPES].iter().enumerate() {
-                while let Some(action) = self.queues[p].pop_front() {
-                    if let Action::Wait { from, event, .. } = action
-                        && !self.flags.contains_key(&(from, pipe, event))
+            let before = self.performed;
+            for q in 0..QUEUES {
+                while let Some(action) = self.queues[q].pop_front() {
+                    if let Action::Wait { flag, .. } = action
+                        && !self.flags.contains_key(&flag.key())
                     {
-                        self.queues[p].push_front(action);
+                        self.queues[q].push_front(action);
                         break;
                     }
-                    self.perform(m, pipe, action)?;
-                    moved = true;
+                    self.perform(m, Queue::of(q), action)?;
+                    self.performed += 1;
                 }
             }
-            if !moved {
+            if self.performed == before {
                 return Ok(());
             }
         }
     }
 
-    /// Lets all queues come to their end.
+    /// Lets all queues go on; whether all of a core have come to their end, of which each knows then.
     ///
     /// # Errors
-    /// A broken rule; a queue that waits for what never comes.
-    pub fn drain(&mut self, m: &Module) -> Result<(), Diagnostic> {
+    /// A broken rule.
+    pub fn drained(&mut self, m: &Module, core: Core) -> Result<bool, Diagnostic> {
         self.go_on(m)?;
-        for (p, queue) in self.queues.iter().enumerate() {
-            let Some(Action::Wait { op, from, event }) = queue.front() else { continue };
-            let (from, to) = (from.keyword(), Pipe::ALL[p].keyword());
-            return Err(at(
-                m,
-                *op,
-                format!("deadlock: {to} waits for event {event} of {from}, which nobody raises"),
-            ));
+        let own = PIPES * number_of(core)..PIPES * (number_of(core) + 1);
+        if !self.queues[own.clone()].iter().all(VecDeque::is_empty) {
+            return Ok(false);
         }
-        let mut all: Clock = [0; PIPES];
-        for (p, &tick) in self.ticks.iter().enumerate() {
-            all[p] = tick;
+        let mut all: Clock = [0; QUEUES];
+        for q in own.clone() {
+            for (have, new) in all.iter_mut().zip(self.clocks[q]) {
+                *have = (*have).max(new);
+            }
         }
-        self.clocks = [all; PIPES];
-        self.now = [self.now.into_iter().max().unwrap_or(0); PIPES];
-        Ok(())
+        all[own.clone()].copy_from_slice(&self.ticks[own.clone()]);
+        let now = self.now[own.clone()].iter().copied().max().unwrap_or(0);
+        self.clocks[own.clone()].fill(all);
+        self.now[own].fill(now);
+        Ok(true)
     }
 
-    /// The end of a program: all is done, and no flag is raised.
+    /// Lets all queues go on; whether the scalar unit of a core waits for nothing.
     ///
     /// # Errors
-    /// What drains not; a flag that nobody has waited for.
-    pub fn end(mut self, m: &Module) -> Result<Report, Diagnostic> {
-        self.drain(m)?;
-        if let Some(((p, q, event), (.., op))) = self.flags.iter().min_by_key(|((.., event), _)| *event) {
-            let text = format!(
-                "event {event} from {} to {} is raised, and nobody waits for it",
-                p.keyword(),
-                q.keyword()
-            );
-            return Err(at(m, *op, text));
-        }
-        let pipes = (0..PIPES).filter(|&p| self.instructions[p] > 0);
-        let pipes = pipes.map(|p| (Pipe::ALL[p].keyword(), self.instructions[p], self.busy[p])).collect();
-        Ok(Report { pipes, time: self.now.into_iter().max().unwrap_or(0) })
+    /// A broken rule.
+    pub fn scalar_is_free(&mut self, m: &Module, core: Core) -> Result<bool, Diagnostic> {
+        self.go_on(m)?;
+        Ok(self.queues[Queue { core, pipe: Pipe::S }.index()].is_empty())
     }
 
-    fn perform(&mut self, m: &Module, pipe: Pipe, action: Action) -> Result<(), Diagnostic> {
-        let p = index(pipe);
+    /// What no queue can do anything about: one that waits for what never comes.
+    pub fn deadlock(&self, m: &Module) -> Option<Diagnostic> {
+        let waits = || {
+            self.queues.iter().filter_map(|queue| match queue.front() {
+                Some(Action::Wait { op, flag }) => Some((*op, *flag)),
+                _ => None,
+            })
+        };
+        // What waits for something that waits itself is not where the fault is.
+        let comes = |flag: Flag| {
+            let mut all = self.queues.iter().flatten();
+            all.any(|action| matches!(action, Action::Set { flag: set, .. } if set.key() == flag.key()))
+        };
+        let (op, flag) = waits().find(|&(_, flag)| !comes(flag)).or_else(|| waits().next())?;
+        let (from, to) = (flag.from.pipe.keyword(), flag.to.pipe.keyword());
+        let text = match flag.from.core == flag.to.core {
+            true => format!("{to} waits for event {} of {from}", flag.event),
+            false => {
+                let (whose, other) = (core_name(flag.from.core), core_name(flag.to.core));
+                format!("{to} of {other} waits for flag {} of {from} of {whose}", flag.event)
+            }
+        };
+        Some(at(m, op, format!("deadlock: {text}, which nobody raises")))
+    }
+
+    /// The end of a program, when all cores have come to theirs: all is done, and no flag is raised.
+    ///
+    /// # Errors
+    /// What does not drain; a flag that nobody has waited for.
+    pub fn end(mut self, m: &Module) -> Result<Report, Diagnostic> {
+        self.go_on(m)?;
+        if let Some(deadlock) = self.deadlock(m) {
+            return Err(deadlock);
+        }
+        if let Some((.., op, flag)) = self.flags.values().min_by_key(|(.., flag)| flag.event) {
+            return Err(at(m, *op, format!("{} is raised, and nobody waits for it", flag.words())));
+        }
+        let queues = (0..QUEUES).filter(|&q| self.instructions[q] > 0).map(|q| {
+            let Queue { core, pipe } = Queue::of(q);
+            Busy { core, pipe, instructions: self.instructions[q], time: self.busy[q] }
+        });
+        let time = self.now.into_iter().max().unwrap_or(0);
+        Ok(Report { pipes: queues.collect(), time, together: together(&self.spans) })
+    }
+
+    fn perform(&mut self, m: &Module, queue: Queue, action: Action) -> Result<(), Diagnostic> {
+        let p = queue.index();
         match action {
-            Action::Set { op, to, event } => {
+            Action::Set { op, flag } => {
                 let mut known = self.clocks[p];
                 known[p] = self.ticks[p];
-                if self.flags.insert((pipe, to, event), (known, self.now[p], op)).is_some() {
-                    let text = format!(
-                        "event {event} from {} to {} is raised again before it was waited for",
-                        pipe.keyword(),
-                        to.keyword()
-                    );
+                if self.flags.insert(flag.key(), (known, self.now[p], op, flag)).is_some() {
+                    let text = format!("{} is raised again before it was waited for", flag.words());
                     return Err(at(m, op, text));
                 }
             }
-            Action::Wait { from, event, .. } => {
-                if let Some((known, time, _)) = self.flags.remove(&(from, pipe, event)) {
+            Action::Wait { flag, .. } => {
+                if let Some((known, time, ..)) = self.flags.remove(&flag.key()) {
                     self.learn(p, &known);
                     self.now[p] = self.now[p].max(time);
                 }
@@ -250,20 +358,22 @@ impl<'l> Queues<'l> {
             Action::Compute { op, ins, out, known } => {
                 self.learn(p, &known);
                 self.ticks[p] += 1;
-                // The write first: its own reads are no others'.
-                let mut touched = self.check(m, pipe, op, &out, true)?;
+                // The write first: its own reads are no others'. What fills all of a buffer writes that.
+                let written = out.filled(m, op);
+                let mut touched = self.check(m, queue, op, &written, true)?;
                 for operand in &ins {
                     if let Operand::View(view) = operand {
-                        touched += self.check(m, pipe, op, view, false)?;
-                        self.remember(pipe, op, view, false);
+                        touched += self.check(m, queue, op, view, false)?;
+                        self.remember(queue, op, view, false);
                     }
                 }
-                self.remember(pipe, op, &out, true);
+                self.remember(queue, op, &written, true);
                 compute::run(m, &mut self.memories, op, &ins, &out)?;
-                if pipe != Pipe::V {
+                if queue.pipe != Pipe::V {
                     self.clocks[p][p] = self.ticks[p];
                 }
                 let time = 1 + touched.div_ceil(RATE);
+                self.spans.push((self.now[p], self.now[p] + time));
                 (self.now[p], self.busy[p]) = (self.now[p] + time, self.busy[p] + time);
                 self.instructions[p] += 1;
             }
@@ -281,12 +391,13 @@ impl<'l> Queues<'l> {
     ///
     /// # Errors
     /// A broken rule.
-    pub fn scalar_read(&mut self, m: &Module, op: Op, view: &View) -> Result<Num, Diagnostic> {
+    pub fn scalar_read(&mut self, m: &Module, core: Core, op: Op, view: &View) -> Result<Num, Diagnostic> {
         self.go_on(m)?;
-        let s = index(Pipe::S);
+        let unit = Queue { core, pipe: Pipe::S };
+        let s = unit.index();
         self.ticks[s] += 1;
-        self.check(m, Pipe::S, op, view, false)?;
-        self.remember(Pipe::S, op, view, false);
+        self.check(m, unit, op, view, false)?;
+        self.remember(unit, op, view, false);
         self.clocks[s][s] = self.ticks[s];
         match self.memories.read(m, view, view.base) {
             Num::Undefined => Err(at(
@@ -298,19 +409,16 @@ impl<'l> Queues<'l> {
         }
     }
 
-    /// The scalar unit waits for a flag.
-    ///
-    /// # Errors
-    /// A broken rule; a flag that is never raised.
-    pub fn scalar_wait(&mut self, m: &Module, op: Op, from: Pipe, event: i64) -> Result<(), Diagnostic> {
-        self.issue(Pipe::S, Action::Wait { op, from, event });
-        self.go_on(m)?;
-        if self.queues[index(Pipe::S)].is_empty() { Ok(()) } else { self.drain(m) }
-    }
-
     /// Checks an access against those of the other queues; how many bytes it is.
-    fn check(&mut self, m: &Module, pipe: Pipe, op: Op, view: &View, write: bool) -> Result<u64, Diagnostic> {
-        let known = self.clocks[index(pipe)];
+    fn check(
+        &mut self,
+        m: &Module,
+        queue: Queue,
+        op: Op,
+        view: &View,
+        write: bool,
+    ) -> Result<u64, Diagnostic> {
+        let known = self.clocks[queue.index()];
         let places = view.places();
         let bytes = view.bytes;
         let shadow = self.memories.shadow(view);
@@ -330,9 +438,9 @@ impl<'l> Queues<'l> {
                     true,
                     byte.by,
                 ));
-                let reader = || (0..PIPES).find(|&r| write && byte.reads[r] > known[r]);
+                let reader = || (0..QUEUES).find(|&r| write && byte.reads[r] > known[r]);
                 if let Some(other) = wrote.or_else(|| reader().map(|r| (r, false, None))) {
-                    return Err(unordered(m, (pipe, op, write), other, view, first));
+                    return Err(unordered(m, (queue, op, write), other, view, first));
                 }
             }
         }
@@ -340,8 +448,8 @@ impl<'l> Queues<'l> {
     }
 
     /// Remembers an access that was checked.
-    fn remember(&mut self, pipe: Pipe, op: Op, view: &View, write: bool) {
-        let p = index(pipe);
+    fn remember(&mut self, queue: Queue, op: Op, view: &View, write: bool) {
+        let p = queue.index();
         let tick = self.ticks[p];
         let shadow = self.memories.shadow(view);
         for first in view.places() {
@@ -358,23 +466,32 @@ impl<'l> Queues<'l> {
 /// The error about an access that nothing puts behind another one.
 fn unordered(
     m: &Module,
-    (pipe, op, write): (Pipe, Op, bool),
+    (queue, op, write): (Queue, Op, bool),
     (other, wrote, by): (usize, bool, Option<Op>),
     view: &View,
     byte: i64,
 ) -> Diagnostic {
-    let other = Pipe::ALL[other];
+    let other = Queue::of(other);
+    let name = |q: Queue| match queue.core == other.core {
+        true => q.pipe.keyword().to_string(),
+        false => format!("{} of {}", q.pipe.keyword(), core_name(q.core)),
+    };
     let does = if write { "writes" } else { "reads" };
     let still = if wrote { "writes" } else { "reads" };
     let text = format!(
         "{} {does} byte {byte} of {} while {} still {still} it",
-        pipe.keyword(),
+        name(queue),
         view.space.name,
-        other.keyword()
+        name(other)
     );
-    let missing = match other == pipe {
-        true => format!("a hivm.hir.pipe_barrier[<{}>] is missing between them", pipe.keyword()),
-        false => format!("a flag from {} to {} is missing between them", other.keyword(), pipe.keyword()),
+    let missing = match (other == queue, other.core == queue.core) {
+        (true, _) => format!("a hivm.hir.pipe_barrier[<{}>] is missing between them", name(queue)),
+        (_, true) => format!("a flag from {} to {} is missing between them", name(other), name(queue)),
+        _ => format!(
+            "a flag (hivm.hir.sync_block_set, sync_block_wait) from {} to {} is missing between them",
+            name(other),
+            name(queue)
+        ),
     };
     let mut error = at(m, op, text).note(missing);
     let promised =
@@ -391,4 +508,18 @@ fn unordered(
 /// An error at an operation, with the operation.
 pub fn at(m: &Module, op: Op, text: String) -> Diagnostic {
     Diagnostic::at(m, m.op_loc(op), text).note(format!("in {}", tilewright_ir::print_op(m, op)))
+}
+
+/// How long at least two instructions went on at once.
+fn together(spans: &[(u64, u64)]) -> u64 {
+    let mut edges: Vec<(u64, i32)> = spans.iter().flat_map(|&(from, to)| [(from, 1), (to, -1)]).collect();
+    edges.sort_unstable();
+    let (mut at_once, mut since, mut sum) = (0, 0, 0);
+    for (time, change) in edges {
+        if at_once >= 2 {
+            sum += time - since;
+        }
+        (at_once, since) = (at_once + change, time);
+    }
+    sum
 }

@@ -1,12 +1,12 @@
 //! What the simulator knows of an instruction. All else that an instruction may say is refused: nothing is read and ignored.
 
 use tilewright_ir::attrs::Truth;
-use tilewright_ir::dialect::hivm::{self, DmaMode, Kind as H, PreQuant, ReduceKind, RoundMode};
+use tilewright_ir::dialect::hivm::{self, AtomicKind, DmaMode, Kind as H, PreQuant, ReduceKind, RoundMode};
 use tilewright_ir::memref::MemRef;
 use tilewright_ir::{Diagnostic, Module, Op, Type, Value};
 
 /// The instructions that compute with vectors.
-const VECTORS: [H; 23] = [
+const VECTORS: [H; 35] = [
     H::Vadd,
     H::Vsub,
     H::Vmul,
@@ -18,7 +18,19 @@ const VECTORS: [H; 23] = [
     H::Vxor,
     H::Vnot,
     H::Vexp,
+    H::Vexp2,
     H::Vln,
+    H::Vlog2,
+    H::Vsin,
+    H::Vcos,
+    H::Vtanh,
+    H::Verf,
+    H::Vtranspose,
+    H::Vgather,
+    H::Vcumsum,
+    H::Vcumprod,
+    H::Vcummax,
+    H::Vcummin,
     H::Vsqrt,
     H::Vrsqrt,
     H::Vabs,
@@ -52,6 +64,8 @@ pub fn check(m: &Module, op: Op, kind: H) -> Result<(), Diagnostic> {
     let known: &[&str] = match kind {
         H::Mmad => &["a", "b", "init", "m", "k", "n", "out"],
         H::Varange => &["out", "offset", "strides"],
+        H::Vgather => &["ins", "indices", "out"],
+        H::Nd2nz => &["ins", "out", "pad_value"],
         _ => &["ins", "out"],
     };
     for (g, group) in def.operands.iter().enumerate() {
@@ -64,7 +78,12 @@ pub fn check(m: &Module, op: Op, kind: H) -> Result<(), Diagnostic> {
     }
     let known: &[&str] = match kind {
         H::Fixpipe => &["dma_mode", "pre_quant"],
-        H::Nd2nz => &["dst_continuous"],
+        H::Nd2nz => &["dst_continuous", "init_out_buffer"],
+        H::Store => &["atomic_kind"],
+        H::Mmad => &["a_transpose", "b_transpose"],
+        H::Vtranspose => &["permutation"],
+        H::Vgather => &["gather_axis"],
+        H::Vcumsum | H::Vcumprod | H::Vcummax | H::Vcummin => &["cum_dims", "reverse"],
         H::Vcast => &["round_mode", "cast"],
         H::Vcmp => &["compare_mode", "is_signed"],
         H::Vdiv => &["isSigned"],
@@ -80,6 +99,14 @@ pub fn check(m: &Module, op: Op, kind: H) -> Result<(), Diagnostic> {
     }
     match kind {
         H::Fixpipe if !fixpipe(m, op) => refuse("this `dma_mode` or `pre_quant`"),
+        H::Store
+            if !matches!(
+                hivm::Store(op).atomic_kind(m),
+                None | Some(AtomicKind::Add | AtomicKind::Max | AtomicKind::Min)
+            ) =>
+        {
+            refuse("this `atomic`")
+        }
         H::Vcast if !conversion(m, op) => refuse("this `round_mode` or `cast`"),
         H::Vreduce
             if !matches!(hivm::Vreduce(op).kind(m), ReduceKind::Sum | ReduceKind::Max | ReduceKind::Min) =>

@@ -14,6 +14,7 @@ use tilewright_passes::sums;
 use super::unsupported;
 
 /// Where pointers lead.
+#[derive(Clone)]
 pub(super) struct Address {
     /// The kernel's argument.
     pub base: Value,
@@ -23,15 +24,48 @@ pub(super) struct Address {
     pub strides: Vec<Option<Value>>,
 }
 
+/// Where indices along a dimension begin again from 0: the index is `(first + i) % end`, and the address counts with `first + i`.
+pub(super) struct Wrap {
+    /// The dimension.
+    pub dim: usize,
+    /// The first index, an `i64`.
+    pub first: Value,
+    /// Where they begin again, an `i64`.
+    pub end: Value,
+}
+
 /// Takes apart the pointers that `op` is given; numbers are computed in front of it.
 pub(super) fn of(module: &mut Module, op: Op, pointers: Value) -> Result<Address, Diagnostic> {
-    let linear = Affine::of_indices(module).of(pointers).map_err(|obstacle| error(module, op, obstacle))?;
+    match wrapping(module, op, pointers)? {
+        (address, None) => Ok(address),
+        (_, Some(_)) => Err(error(module, op, pointers)),
+    }
+}
+
+/// The same, and where indices begin again, along one dimension.
+pub(super) fn wrapping(
+    module: &mut Module,
+    op: Op,
+    pointers: Value,
+) -> Result<(Address, Option<Wrap>), Diagnostic> {
+    // (How far a loop moves them in one iteration may take what its scalars are made of.)
+    let linear = Affine::of_indices(module).wrapping(pointers);
+    let linear = linear.or_else(|_| Affine::new(module).wrapping(pointers));
+    let linear = linear.map_err(|obstacle| error(module, op, obstacle))?;
     let base = linear.base.filter(|&base| module.defining_op(base).is_none());
     let base = base.ok_or_else(|| error(module, op, linear.base.unwrap_or(pointers)))?;
+    if linear.wraps.len() > 1 {
+        return Err(error(module, op, pointers));
+    }
     let mut b = Builder::before(module, op);
+    let wrap = linear.wraps.first().map(|wrap| Wrap {
+        dim: wrap.dim,
+        first: sums::build(&mut b, &wrap.first, Type::I64),
+        end: sums::build(&mut b, &wrap.end, Type::I64),
+    });
     let mut number = |poly: &Poly| (!poly.is_zero()).then(|| sums::build(&mut b, poly, Type::I64));
     let offset = number(&linear.offset);
-    Ok(Address { base, offset, strides: linear.strides.iter().map(number).collect() })
+    Ok((Address { base, offset, strides: linear.strides.iter().map(number).collect() }, wrap))
 }
 
 fn error(m: &Module, op: Op, obstacle: Obstacle) -> Diagnostic {

@@ -6,7 +6,12 @@
 //! of `PIPE_V` need a barrier of that queue.
 //!
 //! In a loop the next iteration comes after this one: a flag that this iteration raises, the next one waits for; one before the loop is for its first iteration, and one behind it
-//! takes what its last one raised. A buffer of several slots is touched again by the iteration that has the same slot: there are as many flags, each for one slot.
+//! takes what its last one raised. Of a loop in a loop both stand around the outermost one: what its last iteration raised is for the first one of the next time. A buffer of several slots is touched again by the iteration that has the same slot: there are as many flags, each for one slot.
+//!
+//! A kernel that multiplies and computes with vectors runs on a cube core and a vector core ([`split`](super::split)). The order is that of both at once: a flag between queues of
+//! two cores is a block flag (`sync_block_set` in the one, `sync_block_wait` in the other), and what a core knows of the other one goes on through its own flags.
+//!
+//! Where a loop or branch in a loop is what iterations have in common, all queues wait for each other at the end of each iteration.
 //!
 //! Global memory that a copy promises no other touches (`inter_no_alias`) is no reason; all other global memory is taken to be the same.
 //!
@@ -20,175 +25,212 @@
 use std::fmt::Write as _;
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::dialect::hivm::{self, Kind as H, Pipe};
-use tilewright_ir::dialect::{arith, memref, scf, ttg};
-use tilewright_ir::memref::MemRef;
-use tilewright_ir::{Block, Builder, Diagnostic, InsertPoint, Module, Op, Opcode, TypeKind, Value, ascend};
+use tilewright_ir::dialect::hivm::{self, CORES, CoreType as Core, Pipe};
+use tilewright_ir::dialect::{arith, scf};
+use tilewright_ir::{Block, Builder, Diagnostic, InsertPoint, Module, Op, Type, Value};
 use tilewright_passes::analysis::local_memory::Held;
 
-use super::Slots;
-use super::instructions::{Flag as Event, set_flag, wait_flag};
+use super::effects::{Access, Known, Node, Queue, Root, cores, pipe_of};
+use super::instructions::{Flag as Event, set_flag, sync_block_set, sync_block_wait, wait_flag};
 use super::order::{Flag, Order};
+use super::{Slots, unsupported};
 
 /// Flags between two queues.
 const EVENTS: u32 = 8;
+/// Flags from one core of a block to the other.
+const BLOCK_FLAGS: u32 = 16;
 
-/// Puts in order what has to be, and says what that was.
+/// What was put in order.
+pub(super) struct Ordered {
+    /// In words.
+    pub report: String,
+    /// The cores whose queues the flags and barriers are of.
+    pub cores: FxHashMap<Op, Core>,
+}
+
+/// Puts in order what has to be.
 ///
 /// # Errors
-/// Control flow that is not supported yet.
-pub(super) fn run(module: &mut Module, held: &[Held], slots: &mut Slots) -> Result<String, Diagnostic> {
+/// More flags between cores than there are.
+pub(super) fn run(module: &mut Module, held: &[Held], slots: &mut Slots) -> Result<Ordered, Diagnostic> {
     let held = held.iter().map(|h| (h.alloc.result(module), h.clone())).collect();
-    let mut flags = Flags { m: module, held, slots, events: FxHashMap::default(), report: String::new() };
+    let known = Known { held, cores: Vec::new(), fences: FxHashMap::default() };
+    let mut flags = Flags {
+        m: module,
+        known,
+        slots,
+        events: FxHashMap::default(),
+        made: FxHashMap::default(),
+        report: String::new(),
+    };
     for func in flags.m.block_ops(flags.m.body()).collect::<Vec<_>>() {
+        flags.known.cores = cores(flags.m, func);
         for &region in &flags.m.regions(func).to_vec() {
             for block in flags.m.region_blocks(region).to_vec() {
-                flags.block(block, None);
+                flags.block(block, None)?;
             }
         }
     }
-    let used: Vec<String> = {
-        let mut all: Vec<_> =
-            flags.events.iter().map(|(&(p, q), n)| (p.keyword(), q.keyword(), *n)).collect();
-        all.sort_unstable();
-        all.iter().map(|(p, q, n)| format!("{p} to {q}: {n} of {EVENTS} events\n")).collect()
-    };
-    Ok(format!("{}{}", flags.report, used.concat()))
-}
-
-/// The memory that an instruction touches.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Root {
-    /// A buffer, with the bytes of its memory that it has. Others may have them at other times.
-    Buffer { buffer: Value, space: &'static str, from: u32, to: u32 },
-    /// Global memory.
-    Global,
-}
-
-#[derive(Clone, Copy)]
-pub(super) struct Access {
-    pub pipe: Pipe,
-    pub root: Root,
-    pub write: bool,
-}
-
-/// An operation with all that it, or what is inside, touches.
-pub(super) struct Node {
-    pub op: Op,
-    pub touched: Vec<Access>,
-}
-
-/// Two accesses conflict: one writes what the other touches.
-pub(super) fn conflict(a: &Access, b: &Access) -> bool {
-    let same = match (a.root, b.root) {
-        (Root::Global, Root::Global) => true,
-        (Root::Buffer { space, from, to, .. }, Root::Buffer { space: other, from: first, to: end, .. }) => {
-            space == other && from < end && first < to
+    let mut used: Vec<(String, String, u32, u32)> = Vec::new();
+    for (&(p, q), &n) in &flags.events {
+        match p.core == q.core {
+            true => used.push((flags.name(p), flags.name(q), n, EVENTS)),
+            false => used.push((core_name(p.core).into(), core_name(q.core).into(), n, BLOCK_FLAGS)),
         }
-        _ => false,
-    };
-    same && (a.write || b.write)
+    }
+    used.sort_unstable();
+    for (p, q, n, most) in used {
+        let what = if most == EVENTS { "events" } else { "flags" };
+        writeln!(flags.report, "{p} to {q}: {n} of {most} {what}").expect("a string takes text");
+    }
+    Ok(Ordered { report: flags.report, cores: flags.made })
+}
+
+fn core_name(core: Core) -> &'static str {
+    match core {
+        Core::Cube => "cube core",
+        _ => "vector core",
+    }
 }
 
 struct Flags<'m> {
     m: &'m mut Module,
-    held: FxHashMap<Value, Held>,
+    known: Known,
     slots: &'m mut Slots,
-    /// How many events there are between two queues.
-    events: FxHashMap<(Pipe, Pipe), u32>,
+    /// How many events there are between two queues; flags between cores count for all of their queues.
+    events: FxHashMap<(Queue, Queue), u32>,
+    /// What was made for the queues of one core.
+    made: FxHashMap<Op, Core>,
     report: String,
 }
 
 impl Flags<'_> {
     /// The operations of a block with what they touch, in order.
     fn nodes(&self, block: Block) -> Vec<Node> {
-        let mut nodes = Vec::new();
-        for op in self.m.block_ops(block) {
-            let mut touched = Vec::new();
-            self.m.walk(op, &mut |inner| touched.extend(accesses(self.m, &self.held, inner)));
-            if !touched.is_empty() {
-                nodes.push(Node { op, touched });
-            }
-        }
-        nodes
+        let ops = self.m.block_ops(block);
+        ops.filter_map(|op| Node::of(self.m, &self.known, op)).collect()
     }
 
     /// Puts a block in order; `around` is the loop whose body it is in, where that is pipelined.
-    fn block(&mut self, block: Block, around: Option<(scf::For, u32)>) {
-        let nodes = self.nodes(block);
-        self.inside(&nodes, around);
+    fn block(&mut self, block: Block, around: Option<(scf::For, u32)>) -> Result<(), Diagnostic> {
+        let nodes = self.inside(block, around)?;
         let order = Order::within(&nodes);
-        self.emit(&nodes, &order, around);
+        self.emit(&nodes, &order, around)
     }
 
-    /// Puts in order what is inside of operations.
-    fn inside(&mut self, nodes: &[Node], around: Option<(scf::For, u32)>) {
-        for node in nodes {
+    /// Puts in order what is inside of the operations of a block; these, with what that gave.
+    fn inside(&mut self, block: Block, around: Option<(scf::For, u32)>) -> Result<Vec<Node>, Diagnostic> {
+        for node in self.nodes(block) {
             match scf::For::cast(self.m, node.op) {
-                Some(looped) => self.looped(looped),
+                Some(looped) => self.looped(looped)?,
                 None => {
                     for region in self.m.regions(node.op).to_vec() {
                         for block in self.m.region_blocks(region).to_vec() {
-                            self.block(block, around);
+                            self.block(block, around)?;
                         }
                     }
                 }
             }
         }
+        Ok(self.nodes(block))
     }
 
     /// The flags and barriers between the operations of a block.
-    fn emit(&mut self, nodes: &[Node], order: &Order, around: Option<(scf::For, u32)>) {
+    fn emit(
+        &mut self,
+        nodes: &[Node],
+        order: &Order,
+        around: Option<(scf::For, u32)>,
+    ) -> Result<(), Diagnostic> {
+        let nested = nodes.first().is_some_and(|node| {
+            let around = self.m.parent_op(node.op).filter(|&op| scf::For::cast(self.m, op).is_some());
+            around.is_some_and(|around| outermost(self.m, around) != around)
+        });
+        for (node, found) in nodes.iter().zip(order.fences(nodes, nested)) {
+            for op in self.m.all_ops(node.op).into_iter().filter(|&op| pipe_of(self.m, op) == Some(Pipe::V)) {
+                let fences = self.known.fences.entry(op).or_default();
+                fences.behind |= found.behind;
+                fences.ahead |= found.ahead;
+            }
+        }
         for &j in &order.barriers {
-            hivm::PipeBarrier::build(&mut Builder::before(self.m, nodes[j].op), Pipe::V);
+            self.barrier(nodes[j].op, Core::Vector, Pipe::V);
         }
         for &Flag { from, to, last, first, .. } in &order.flags {
-            self.between(from, to, nodes[last].op, nodes[first].op, around);
+            self.between(from, to, nodes[last].op, nodes[first].op, around)?;
         }
+        Ok(())
+    }
+
+    fn barrier(&mut self, before: Op, core: Core, pipe: Pipe) {
+        let barrier = hivm::PipeBarrier::build(&mut Builder::before(self.m, before), pipe);
+        self.made.insert(barrier.0, core);
     }
 
     /// A flag from behind one operation to in front of another one.
-    fn between(&mut self, p: Pipe, q: Pipe, from: Op, to: Op, around: Option<(scf::For, u32)>) {
+    fn between(
+        &mut self,
+        p: Queue,
+        q: Queue,
+        from: Op,
+        to: Op,
+        around: Option<(scf::For, u32)>,
+    ) -> Result<(), Diagnostic> {
         let copies = around.map_or(1, |(_, n)| n);
-        let Some(first) = self.event(p, q, copies) else {
-            hivm::PipeBarrier::build(&mut Builder::before(self.m, to), Pipe::All);
-            return;
+        let Some(first) = self.event((p, q), copies, to)? else {
+            self.barrier(to, q.core, Pipe::All);
+            return Ok(());
         };
         self.note(p, q, from, to, "");
         let slot = around.map(|(looped, n)| self.slots.of(self.m, looped, n));
         let point = after(self.m, from);
-        self.flag(point, from, Some((p, q)), None, first, slot);
-        self.flag(InsertPoint::Before(to), to, None, Some((p, q)), first, slot);
+        self.flag(point, from, Side::Set, (p, q), first, slot);
+        self.flag(InsertPoint::Before(to), to, Side::Wait, (p, q), first, slot);
+        Ok(())
     }
 
-    fn note(&mut self, p: Pipe, q: Pipe, from: Op, to: Op, when: &str) {
+    /// A queue, for the report.
+    fn name(&self, queue: Queue) -> String {
+        match (&self.known.cores[..], queue.core) {
+            ([_], _) => queue.pipe.keyword().to_string(),
+            (_, core) => format!("{} of the {}", queue.pipe.keyword(), core_name(core)),
+        }
+    }
+
+    fn note(&mut self, p: Queue, q: Queue, from: Op, to: Op, when: &str) {
         let name = |op: Op| self.m.op_name(op).trim_start_matches("hivm.hir.").to_string();
-        let line = |op: Op| {
-            let span = Diagnostic::at(self.m, self.m.op_loc(op), "").span;
-            span.map_or(String::new(), |s| format!(" (line {})", s.line))
-        };
-        let (a, b) = (format!("{}{}", name(from), line(from)), format!("{}{}", name(to), line(to)));
-        writeln!(self.report, "{} before {}: {a}, then {b}{when}", p.keyword(), q.keyword())
+        let (a, b) = (format!("{}{}", name(from), self.line(from)), format!("{}{}", name(to), self.line(to)));
+        writeln!(self.report, "{} before {}: {a}, then {b}{when}", self.name(p), self.name(q))
             .expect("a string takes text");
     }
 
     /// So many new events between two queues, if there are as many.
-    fn event(&mut self, p: Pipe, q: Pipe, copies: u32) -> Option<u32> {
-        let used = self.events.entry((p, q)).or_default();
+    fn event(&mut self, (p, q): (Queue, Queue), copies: u32, at: Op) -> Result<Option<u32>, Diagnostic> {
+        let within = p.core == q.core;
+        let all = |queue: Queue| Queue { pipe: Pipe::All, ..queue };
+        let (key, most) = if within { ((p, q), EVENTS) } else { ((all(p), all(q)), BLOCK_FLAGS) };
+        let used = self.events.entry(key).or_default();
         let first = *used;
-        (first + copies <= EVENTS).then(|| {
+        if first + copies <= most {
             *used += copies;
-            first
-        })
+            return Ok(Some(first));
+        }
+        if within {
+            return Ok(None);
+        }
+        let text = format!("more than {BLOCK_FLAGS} flags from one core of a block to the other");
+        Err(unsupported(self.m, at, text).note(
+            "values that vectors and products hand to each other take them: use fewer, or fewer stages",
+        ))
     }
 
-    /// One flag: raised, or waited for, the event of a slot where there is one.
+    /// One side of a flag, the event of a slot where there is one.
     fn flag(
         &mut self,
         point: InsertPoint,
         like: Op,
-        set: Option<(Pipe, Pipe)>,
-        wait: Option<(Pipe, Pipe)>,
+        side: Side,
+        (p, q): (Queue, Queue),
         first: u32,
         slot: Option<Value>,
     ) {
@@ -197,135 +239,128 @@ impl Flags<'_> {
         let event = match slot {
             None => Event::Known(first),
             Some(slot) => {
-                let first = b.int(i64::from(first), tilewright_ir::Type::I64);
+                let first = b.int(i64::from(first), Type::I64);
                 Event::Value(arith::Addi::build(&mut b, first, slot).result(b.module))
             }
         };
-        if let Some((p, q)) = set {
-            set_flag(&mut b, p, q, event);
-        }
-        if let Some((p, q)) = wait {
-            wait_flag(&mut b, p, q, event);
-        }
+        let (made, core) = match (side, p.core == q.core) {
+            (Side::Set, true) => (set_flag(&mut b, p.pipe, q.pipe, event), p.core),
+            (Side::Wait, true) => (wait_flag(&mut b, p.pipe, q.pipe, event), q.core),
+            (Side::Set, false) => (sync_block_set(&mut b, p.core, p.pipe, q.pipe, event), p.core),
+            (Side::Wait, false) => (sync_block_wait(&mut b, q.core, p.pipe, q.pipe, event), q.core),
+        };
+        self.made.insert(made, core);
     }
 
     /// A loop: its body, and what one iteration has in common with a later one.
-    fn looped(&mut self, looped: scf::For) {
+    fn looped(&mut self, looped: scf::For) -> Result<(), Diagnostic> {
         let body = self.m.region_block(looped.body(self.m));
-        let most = self.held.values().filter(|h| h.pipeline == Some(looped)).map(|h| h.slots).max();
+        let most = self.known.held.values().filter(|h| h.pipeline == Some(looped)).map(|h| h.slots).max();
         let around = most.map(|n| (looped, n));
-        let nodes = self.nodes(body);
-        self.inside(&nodes, around);
+        let nodes = self.inside(body, around)?;
         let mut order = Order::within(&nodes);
         order.around(&nodes, |a, b| self.distance(a, b, looped), most.unwrap_or(1));
-        self.emit(&nodes, &order, around);
+        self.emit(&nodes, &order, around)?;
         let end = self.m.last_op(body).expect("a body ends in a yield");
         if order.at_end {
-            hivm::PipeBarrier::build(&mut Builder::before(self.m, end), Pipe::V);
+            self.barrier(end, Core::Vector, Pipe::V);
         }
-        for flag in order.back {
-            self.later(looped, &nodes, flag, end);
+        if order.sealed {
+            self.seal(&nodes, end)?;
         }
+        order.back.into_iter().try_for_each(|flag| self.later(looped, &nodes, flag, end))
+    }
+
+    /// All queues wait for each other at the end of an iteration; those of two cores by a flag there, and one back.
+    fn seal(&mut self, nodes: &[Node], end: Op) -> Result<(), Diagnostic> {
+        let touched = || nodes.iter().flat_map(|node| &node.touched);
+        let cores: Vec<Core> = CORES.into_iter().filter(|&c| touched().any(|a| a.queue.core == c)).collect();
+        for &core in &cores {
+            self.barrier(end, core, Pipe::All);
+        }
+        writeln!(
+            self.report,
+            "all queues wait for each other at the end of each iteration{}",
+            self.line(end)
+        )
+        .expect("a string takes text");
+        if cores.len() < 2 {
+            return Ok(());
+        }
+        for (from, pipe) in [(Core::Cube, Pipe::Fix), (Core::Vector, Pipe::Mte3)] {
+            let other = if from == Core::Cube { Core::Vector } else { Core::Cube };
+            let (p, q) = (Queue { core: from, pipe }, Queue { core: other, pipe: Pipe::S });
+            let Some(flag) = self.event((p, q), 1, end)? else { continue };
+            self.flag(InsertPoint::Before(end), end, Side::Set, (p, q), flag, None);
+            self.flag(InsertPoint::Before(end), end, Side::Wait, (p, q), flag, None);
+        }
+        Ok(())
+    }
+
+    /// Where an operation stands in the source, for the report.
+    fn line(&self, op: Op) -> String {
+        let span = Diagnostic::at(self.m, self.m.op_loc(op), "").span;
+        span.map_or(String::new(), |s| format!(" (line {})", s.line))
     }
 
     /// A flag from an operation of one iteration to one of a later iteration.
-    fn later(&mut self, looped: scf::For, nodes: &[Node], flag: Flag, end: Op) {
+    fn later(&mut self, looped: scf::For, nodes: &[Node], flag: Flag, end: Op) -> Result<(), Diagnostic> {
         let Flag { from: p, to: q, last, first, distance } = flag;
         let (last, first) = (nodes[last].op, nodes[first].op);
-        let Some(event) = self.event(p, q, distance) else {
-            hivm::PipeBarrier::build(&mut Builder::before(self.m, end), Pipe::All);
-            return;
+        let Some(event) = self.event((p, q), distance, looped.0)? else {
+            self.barrier(end, q.core, Pipe::All);
+            return Ok(());
         };
         self.note(p, q, last, first, " of a later iteration");
         let slot = (distance > 1).then(|| self.slots.of(self.m, looped, distance));
+        let outermost = outermost(self.m, looped.0);
         for n in 0..distance {
-            self.flag(InsertPoint::Before(looped.0), looped.0, Some((p, q)), None, event + n, None);
-            let point = after(self.m, looped.0);
-            self.flag(point, looped.0, None, Some((p, q)), event + n, None);
+            self.flag(InsertPoint::Before(outermost), outermost, Side::Set, (p, q), event + n, None);
+            let point = after(self.m, outermost);
+            self.flag(point, outermost, Side::Wait, (p, q), event + n, None);
         }
-        self.flag(InsertPoint::Before(first), first, None, Some((p, q)), event, slot);
+        self.flag(InsertPoint::Before(first), first, Side::Wait, (p, q), event, slot);
         let point = after(self.m, last);
-        self.flag(point, last, Some((p, q)), None, event, slot);
+        self.flag(point, last, Side::Set, (p, q), event, slot);
+        Ok(())
     }
 
     /// How many iterations later a loop touches the same memory again.
     fn distance(&self, a: &Access, b: &Access, looped: scf::For) -> u32 {
         match (a.root, b.root) {
             (Root::Buffer { buffer, .. }, Root::Buffer { buffer: other, .. }) if buffer == other => {
-                self.held.get(&buffer).filter(|h| h.pipeline == Some(looped)).map_or(1, |h| h.slots)
+                self.known.held.get(&buffer).filter(|h| h.pipeline == Some(looped)).map_or(1, |h| h.slots)
             }
             _ => 1,
         }
     }
 }
 
-fn after(m: &Module, op: Op) -> InsertPoint {
-    match m.next_op(op) {
-        Some(next) => InsertPoint::Before(next),
-        None => InsertPoint::End(m.parent_block(op).expect("an attached operation")),
-    }
+/// The sides of a flag.
+#[derive(Clone, Copy)]
+enum Side {
+    /// Raises it.
+    Set,
+    /// Waits for it.
+    Wait,
 }
 
-/// The queue of an instruction.
-pub(super) fn pipe_of(m: &Module, op: Op) -> Option<Pipe> {
-    Some(match m.opcode(op)? {
-        Opcode::Memref(memref::Kind::Load) => Pipe::S,
-        Opcode::Hivm(kind) => match kind {
-            H::Load | H::Nd2nz => Pipe::Mte2,
-            H::Store => Pipe::Mte3,
-            H::Copy if space(m, m.operands(op)[0]) == "L1" => Pipe::Mte1,
-            H::Mmad => Pipe::M,
-            H::Fixpipe => Pipe::Fix,
-            _ if hivm::written(m, op).is_empty() => return None,
-            _ => Pipe::V,
-        },
-        _ => return None,
-    })
-}
-
-/// The name of the memory of a view or buffer.
-fn space(m: &Module, v: Value) -> &'static str {
-    let space = match m.type_kind(m.value_type(v)) {
-        TypeKind::MemDesc { memory_space, .. } => ascend::by_attribute(ascend::text(m, *memory_space)),
-        _ => MemRef::space_of(m, v),
-    };
-    space.map_or("", |s| s.name)
-}
-
-fn accesses(m: &Module, held: &FxHashMap<Value, Held>, op: Op) -> Vec<Access> {
-    let Some(pipe) = pipe_of(m, op) else { return Vec::new() };
-    let operands = m.operands(op);
-    let no_alias = m
-        .op_attr(op, "inter_no_alias")
-        .is_some_and(|a| *m.attr_kind(a) == tilewright_ir::AttrKind::Bool(true));
-    let is_memory = |v: Value| !space(m, v).is_empty();
-    let written = hivm::written(m, op);
-    let mut found = Vec::new();
-    for (i, &v) in operands.iter().enumerate().filter(|(_, v)| is_memory(**v)) {
-        let root = root(m, held, v);
-        if root == Root::Global && no_alias {
-            continue;
+/// The outermost loop that a loop is in, or itself.
+fn outermost(m: &Module, looped: Op) -> Op {
+    let mut found = looped;
+    let mut around = m.parent_op(looped);
+    while let Some(op) = around {
+        if scf::For::cast(m, op).is_some() {
+            found = op;
         }
-        found.push(Access { pipe, root, write: written.contains(&i) });
-        // A product is added to what is there.
-        if written.contains(&i) && pipe == Pipe::M {
-            found.push(Access { pipe, root, write: false });
-        }
+        around = m.parent_op(op);
     }
     found
 }
 
-fn root(m: &Module, held: &FxHashMap<Value, Held>, mut v: Value) -> Root {
-    loop {
-        match m.defining_op(v) {
-            Some(op) if ttg::LocalAlloc::cast(m, op).is_some() => {
-                let place = held.get(&v).map(|h| (h.space.name, h.offset, h.offset + h.total()));
-                let (space, from, to) = place.unwrap_or(("", 0, 0));
-                return Root::Buffer { buffer: v, space, from, to };
-            }
-            Some(op) if memref::ReinterpretCast::cast(m, op).is_some() => return Root::Global,
-            Some(op) => v = m.operands(op)[0],
-            None => return Root::Global,
-        }
+fn after(m: &Module, op: Op) -> InsertPoint {
+    match m.next_op(op) {
+        Some(next) => InsertPoint::Before(next),
+        None => InsertPoint::End(m.parent_block(op).expect("an attached operation")),
     }
 }

@@ -2,7 +2,8 @@
 
 use tilewright_ir::attrs::{self, Truth};
 use tilewright_ir::dialect::hivm::{
-    self, CastKind, CompareMode, DmaMode, Event, Kind as H, Pipe, PreQuant, ReduceKind, RoundMode,
+    self, AtomicKind, CastKind, CompareMode, CoreType, DmaMode, Event, Kind as H, Pipe, PreQuant, ReduceKind,
+    RoundMode,
 };
 use tilewright_ir::{Builder, Module, Op, Type, Value};
 
@@ -16,9 +17,15 @@ pub(super) fn load(b: &mut Builder<'_>, from: Value, to: Value, no_alias: bool) 
     hivm::Load::build(b, from, to, None, None, None, None, None, None, None, None, None, no_alias, &[]).0
 }
 
-/// From UB to global memory.
-pub(super) fn store(b: &mut Builder<'_>, from: Value, to: Value, no_alias: bool) -> Op {
-    hivm::Store::build(b, from, to, None, None, no_alias, &[]).0
+/// From UB to global memory, combined with what is there where it says how.
+pub(super) fn store(
+    b: &mut Builder<'_>,
+    from: Value,
+    to: Value,
+    no_alias: bool,
+    atomic: Option<AtomicKind>,
+) -> Op {
+    hivm::Store::build(b, from, to, atomic, None, no_alias, &[]).0
 }
 
 /// Between local memories.
@@ -26,9 +33,9 @@ pub(super) fn copy(b: &mut Builder<'_>, from: Value, to: Value) -> Op {
     hivm::Copy::build(b, from, to, None, None, None, &[]).0
 }
 
-/// From global memory to L1, in the order that products want.
-pub(super) fn nd2nz(b: &mut Builder<'_>, from: Value, to: Value, no_alias: bool) -> Op {
-    hivm::Nd2nz::build(b, from, to, None, None, attrs::Flag(true), None, no_alias, &[]).0
+/// From global memory to L1, in the order that products want; `pad` is what the rest of the buffer holds.
+pub(super) fn nd2nz(b: &mut Builder<'_>, from: Value, to: Value, pad: Option<Value>, no_alias: bool) -> Op {
+    hivm::Nd2nz::build(b, from, to, pad, None, attrs::Flag(true), pad.map(|_| Truth(true)), no_alias, &[]).0
 }
 
 /// What products were added up in, to L1 in the order that products want, or to global memory in rows; in the destination's type.
@@ -43,16 +50,36 @@ pub(super) fn fixpipe(b: &mut Builder<'_>, from: Value, to: Value, to_global: bo
     hivm::Fixpipe::build(b, from, to, &[], None, mode, quant, None, None, None, no_alias, &[]).0
 }
 
-/// A product of so many rows, terms and columns, added to what is there unless `init`.
+/// A product of so many rows, terms and columns, added to what is there unless `init`; operands may lie there transposed (`flipped`).
 pub(super) fn mmad(
     b: &mut Builder<'_>,
     [left, right]: [Value; 2],
+    [a_flipped, b_flipped]: [bool; 2],
     init: Value,
     [m, k, n]: [Value; 3],
     out: Value,
 ) -> Op {
     let (no, none) = (attrs::Flag(false), &[][..]);
-    hivm::Mmad::build(b, left, right, init, m, k, n, out, none, none, None, no, no, no, no, None, &[]).0
+    hivm::Mmad::build(
+        b,
+        left,
+        right,
+        init,
+        m,
+        k,
+        n,
+        out,
+        none,
+        none,
+        None,
+        attrs::Flag(a_flipped),
+        attrs::Flag(b_flipped),
+        no,
+        no,
+        None,
+        &[],
+    )
+    .0
 }
 
 /// A number, or what a view has along dimensions where it has one element.
@@ -100,7 +127,13 @@ pub(super) fn vector(b: &mut Builder<'_>, kind: H, ins: &[Value], out: Value, un
     let signed = unsigned.then_some(Truth(false));
     match kind {
         H::Vexp => hivm::Vexp::build(b, ins, out, None, None, None, &[]).0,
+        H::Vexp2 => hivm::Vexp2::build(b, ins, out, None, None, None, &[]).0,
         H::Vln => hivm::Vln::build(b, ins, out, None, None, None, &[]).0,
+        H::Vlog2 => hivm::Vlog2::build(b, ins, out, None, None, None, &[]).0,
+        H::Vsin => hivm::Vsin::build(b, ins, out, None, None, None, &[]).0,
+        H::Vcos => hivm::Vcos::build(b, ins, out, None, None, None, &[]).0,
+        H::Vtanh => hivm::Vtanh::build(b, ins, out, None, None, None, &[]).0,
+        H::Verf => hivm::Verf::build(b, ins, out, None, None, None, &[]).0,
         H::Vsqrt => hivm::Vsqrt::build(b, ins, out, None, None, None, &[]).0,
         H::Vrsqrt => hivm::Vrsqrt::build(b, ins, out, None, None, None, &[]).0,
         H::Vabs => hivm::Vabs::build(b, ins, out, None, None, None, &[]).0,
@@ -124,12 +157,31 @@ pub(super) enum Flag {
 }
 
 impl Flag {
+    fn number(self) -> (Option<Value>, Option<i64>) {
+        match self {
+            Flag::Known(n) => (None, Some(i64::from(n))),
+            Flag::Value(v) => (Some(v), None),
+        }
+    }
+
     fn parts(self) -> (Option<Value>, Option<Event>) {
         match self {
             Flag::Known(n) => (None, Event::ALL.get(n as usize).copied()),
             Flag::Value(v) => (Some(v), None),
         }
     }
+}
+
+/// Raises a flag of a core for the other one of its block.
+pub(super) fn sync_block_set(b: &mut Builder<'_>, core: CoreType, from: Pipe, to: Pipe, flag: Flag) -> Op {
+    let (value, known) = flag.number();
+    hivm::SyncBlockSet::build(b, value, None, core, from, to, known, None).0
+}
+
+/// Waits in a core for a flag of the other one of its block.
+pub(super) fn sync_block_wait(b: &mut Builder<'_>, core: CoreType, from: Pipe, to: Pipe, flag: Flag) -> Op {
+    let (value, known) = flag.number();
+    hivm::SyncBlockWait::build(b, value, core, from, to, known, None).0
 }
 
 /// Raises a flag between two queues.

@@ -3,21 +3,29 @@
 //! 1. `vectors`: every tensor gets a buffer, and what computes it becomes an instruction from buffers to a buffer;
 //! 2. the buffers get their places ([`local_memory::plan`]), several for what a pipelined loop fills anew;
 //! 3. `flags`: what one queue of instructions reads of another is put in order, by as few flags as it takes (`order`);
-//! 4. `place`: buffers become addresses, and the kernel a function of MLIR's.
+//! 4. `place`: buffers become addresses, and the kernel a function of MLIR's;
+//! 5. `split`: of one that multiplies and computes with vectors there are two, for the two cores of a block.
 
 mod addresses;
+mod combine;
+mod control;
+mod effects;
+mod elementwise;
 mod flags;
 mod global;
 mod instructions;
 mod masks;
 mod order;
 mod place;
+mod products;
+mod slices;
+mod split;
 mod vectors;
 
 use std::fmt::Write as _;
 
 use tilewright_ir::dialect::scf;
-use tilewright_ir::{Builder, Diagnostic, Module, Op, Type, Value, ascend, pass};
+use tilewright_ir::{Builder, Diagnostic, Module, Op, Type, Value, ascend};
 use tilewright_passes::analysis::local_memory::{self, Held};
 
 /// Lowers the kernel of a module, and says what lies where and what is put in order.
@@ -29,10 +37,11 @@ pub fn run(module: &mut Module) -> Result<String, Diagnostic> {
     let held = local_memory::plan(module)?;
     let memory = memories(module, &held);
     let mut slots = Slots::default();
-    let orders = flags::run(module, &held, &mut slots)?;
+    let ordered = flags::run(module, &held, &mut slots)?;
+    let workspace = held.iter().filter(|h| h.space == &ascend::WORKSPACE).map(|h| h.offset + h.total()).max();
     place::run(module, &held, &mut slots)?;
-    pass::optimize(module)?;
-    Ok(format!("{memory}{orders}"))
+    split::run(module, &ordered.cores, workspace.unwrap_or(0))?;
+    Ok(format!("{memory}{}", ordered.report))
 }
 
 /// Which slot of a buffer an iteration of a pipelined loop has, computed once for each loop and number of slots.
@@ -82,13 +91,17 @@ fn unsupported(module: &Module, op: Op, what: impl std::fmt::Display) -> Diagnos
 /// How many bytes of each memory are taken, by each buffer and at most.
 fn memories(module: &Module, held: &[Held]) -> String {
     let mut text = String::new();
-    for space in &ascend::SPACES {
+    for space in ascend::SPACES.iter().chain([&ascend::WORKSPACE]) {
         let here: Vec<&Held> = held.iter().filter(|h| h.space == space).collect();
         if here.is_empty() {
             continue;
         }
         let most = here.iter().map(|h| h.offset + h.total()).max().unwrap_or(0);
-        writeln!(text, "{}: {most} of {} bytes", space.name, space.bytes).expect("a string takes text");
+        match space.name == ascend::WORKSPACE.name {
+            true => writeln!(text, "{}: {most} bytes for each block", space.name),
+            false => writeln!(text, "{}: {most} of {} bytes", space.name, space.bytes),
+        }
+        .expect("a string takes text");
         for h in here {
             let name = module.value_name(h.alloc.result(module)).unwrap_or("a vector");
             let (from, to) = (h.offset, h.offset + h.total());

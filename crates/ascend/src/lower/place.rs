@@ -5,39 +5,73 @@
 //!   %a = ttg.local_alloc : () -> !ttg.memdesc<64xf32, …>  =>    %a = hivm.hir.pointer_cast(%c0) : memref<64xf32, #hivm.address_space<ub>>
 //! ```
 //!
-//! A buffer of several slots has its address computed in each iteration. The arguments behind those of the kernel are the extents of the grid.
+//! A buffer of several slots has its address computed in each iteration. The arguments behind those of the kernel are the extents of the grid. Where cores hand each other
+//! something, there are two more in front: where flags between cores are, and the workspace, of which each block has a part.
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::dialect::hivm::Pipe;
+use tilewright_ir::dialect::hivm::CoreType as Core;
 use tilewright_ir::dialect::{arith, func, hivm, memref, tt, ttg};
 use tilewright_ir::memref::MemRef;
 use tilewright_ir::module::OpSpec;
-use tilewright_ir::{AttrKind, Builder, Diagnostic, Module, Op, Opcode, Type, TypeKind, Value, ascend};
+use tilewright_ir::{
+    AttrKind, Block, Builder, Diagnostic, Module, Op, Opcode, Type, TypeKind, Value, ascend,
+};
 use tilewright_passes::analysis::local_memory::Held;
 
 use super::instructions::pointer_cast;
-use super::{Slots, flags, unsupported};
+use super::{Slots, effects, unsupported};
 
 /// Places the buffers, and makes functions of MLIR's of the module's.
 ///
 /// # Errors
-/// A kernel with instructions of both kinds of cores.
+/// Views that are not supported yet.
 pub(super) fn run(module: &mut Module, held: &[Held], slots: &mut Slots) -> Result<(), Diagnostic> {
-    let mut addresses = FxHashMap::default();
-    for h in held {
-        place(module, h, slots, &mut addresses);
-    }
-    for op in module.all_ops(module.root()) {
-        view(module, op, &addresses)?;
-    }
     let functions: Vec<tt::Func> =
         module.block_ops(module.body()).filter_map(|op| tt::Func::cast(module, op)).collect();
-    functions.into_iter().try_for_each(|f| function(module, f))
+    for func in functions {
+        let Some(&entry) = module.region_blocks(func.body(module)).first() else { continue };
+        let mut addresses = FxHashMap::default();
+        let own: Vec<&Held> = held.iter().filter(|h| module.is_ancestor(func.0, h.alloc.0)).collect();
+        let mixed = effects::cores(module, func.0).len() > 1;
+        let workspace = mixed.then(|| workspace(module, entry));
+        for h in own {
+            match workspace.filter(|_| h.space == &ascend::WORKSPACE) {
+                Some(workspace) => share(module, h, held, slots, workspace),
+                None => place(module, h, slots, &mut addresses),
+            }
+        }
+        for op in module.all_ops(func.0) {
+            view(module, op, &addresses)?;
+        }
+        function(module, func, mixed);
+    }
+    Ok(())
 }
 
-/// The view of a buffer's memory, in place of its allocation.
-fn place(module: &mut Module, held: &Held, slots: &mut Slots, addresses: &mut FxHashMap<Value, Value>) {
-    let result = held.alloc.result(module);
+/// Puts the arguments that kernels on two cores have in front of a function's own; the one that is memory.
+fn workspace(module: &mut Module, entry: Block) -> Value {
+    let own = module.block_args(entry).to_vec();
+    let flags = module.add_block_arg(entry, Type::I64);
+    let bytes = MemRef { shape: vec![None], element: Type::I8, strided: false, space: &ascend::GLOBAL };
+    let bytes = bytes.ty(module);
+    let workspace = module.add_block_arg(entry, bytes);
+    for &arg in &own {
+        let ty = module.value_type(arg);
+        let behind = module.add_block_arg(entry, ty);
+        module.replace_all_uses(arg, behind);
+        if let Some(name) = module.value_name(arg).map(str::to_string) {
+            module.name_value(behind, &name);
+        }
+    }
+    (0..own.len()).for_each(|_| module.remove_block_arg(entry, 0));
+    if let Some(first) = module.first_op(entry) {
+        hivm::SetFftsBaseAddr::build(&mut Builder::before(module, first), flags);
+    }
+    workspace
+}
+
+/// The bytes from the beginning of a memory, or of a block's part of the workspace, to the slot of a buffer that an iteration has, in front of where the buffer is made.
+fn offset<'m>(module: &'m mut Module, held: &Held, slots: &mut Slots) -> (Builder<'m>, Value) {
     let slot = held.pipeline.map(|looped| (slots.of(module, looped, held.slots), looped));
     let inside = held.pipeline.is_some_and(|looped| module.is_ancestor(looped.0, held.alloc.0));
     let mut b = match slot {
@@ -53,6 +87,29 @@ fn place(module: &mut Module, held: &Held, slots: &mut Slots, addresses: &mut Fx
         let from = arith::Muli::build(&mut b, slot, bytes).result(b.module);
         address = arith::Addi::build(&mut b, address, from).result(b.module);
     }
+    (b, address)
+}
+
+/// The view of a buffer's part of the workspace, in place of its allocation.
+fn share(module: &mut Module, held: &Held, all: &[Held], slots: &mut Slots, workspace: Value) {
+    let result = held.alloc.result(module);
+    let ty = memref_type(module, result);
+    let each = all.iter().filter(|h| h.space == held.space).map(|h| h.offset + h.total()).max().unwrap_or(0);
+    let (mut b, own) = offset(module, held, slots);
+    let block = hivm::GetBlockIdx::build(&mut b, Type::I64).result(b.module);
+    let each = b.int(i64::from(each), Type::I64);
+    let first = arith::Muli::build(&mut b, block, each).result(b.module);
+    let shift = arith::Addi::build(&mut b, first, own).result(b.module);
+    let shift = arith::IndexCast::build(&mut b, shift, Type::INDEX).out(b.module);
+    let view = memref::View::build(&mut b, workspace, shift, &[], ty).result(b.module);
+    module.replace_all_uses(result, view);
+    module.erase_op(held.alloc.0);
+}
+
+/// The view of a buffer's memory, in place of its allocation.
+fn place(module: &mut Module, held: &Held, slots: &mut Slots, addresses: &mut FxHashMap<Value, Value>) {
+    let result = held.alloc.result(module);
+    let (mut b, address) = offset(module, held, slots);
     let ty = memref_type(b.module, result);
     let pointer = pointer_cast(&mut b, address, ty);
     if let Some(name) = module.value_name(result).map(str::to_string) {
@@ -127,27 +184,13 @@ fn view(module: &mut Module, op: Op, addresses: &FxHashMap<Value, Value>) -> Res
     Ok(())
 }
 
-/// The kind of core that a kernel runs on.
-fn core(module: &Module, func: Op) -> Result<&'static str, Diagnostic> {
-    let (mut cube, mut vector) = (None, None);
-    module.walk(func, &mut |op| match flags::pipe_of(module, op) {
-        Some(Pipe::M | Pipe::Fix | Pipe::Mte1) => cube = Some(op),
-        Some(Pipe::V | Pipe::Mte3) => vector = Some(op),
-        _ => {}
-    });
-    match (cube, vector) {
-        (Some(_), Some(op)) => Err(unsupported(module, op, "a kernel for vector and cube cores at once")
-            .note("vectors are computed in UB, products in L1 and L0A, L0B and L0C")),
-        (Some(_), None) => Ok("AIC"),
-        _ => Ok("AIV"),
-    }
-}
-
-fn function(module: &mut Module, from: tt::Func) -> Result<(), Diagnostic> {
-    let core = core(module, from.0)?;
+/// Makes a function of MLIR's of one of the module's.
+fn function(module: &mut Module, from: tt::Func, mixed: bool) {
+    let core = effects::cores(module, from.0)[0];
+    let core = if core == Core::Cube { "AIC" } else { "AIV" };
     let name = module.symbol_name(from.0).unwrap_or("kernel").to_string();
     let region = from.body(module);
-    let Some(&entry) = module.region_blocks(region).first() else { return Ok(()) };
+    let Some(&entry) = module.region_blocks(region).first() else { return };
     for arg in module.block_args(entry).to_vec() {
         if let TypeKind::Ptr { pointee, .. } = *module.type_kind(module.value_type(arg)) {
             let ty = MemRef { shape: vec![None], element: pointee, strided: false, space: &ascend::GLOBAL };
@@ -187,6 +230,16 @@ fn function(module: &mut Module, from: tt::Func) -> Result<(), Diagnostic> {
     for (name, attr) in attrs {
         spec.attr(name, Some(attr));
     }
+    if mixed {
+        let count = module.block_args(entry).len();
+        let mut dicts = vec![Vec::new(); count];
+        for (dict, kind) in dicts.iter_mut().zip(["ffts_base_address", "workspace"]) {
+            let kind = text(module, &format!("#hacc.arg_type<{kind}>"));
+            dict.push(("hacc.arg_type".into(), kind));
+        }
+        let dicts = dicts.into_iter().map(|d| module.attr(AttrKind::Dict(d))).collect();
+        spec.attr("arg_attrs", Some(module.attr(AttrKind::Array(dicts))));
+    }
     let mut b = Builder::before(module, from.0);
     let new = b.insert(spec);
     let to = module.regions(new)[0];
@@ -195,7 +248,6 @@ fn function(module: &mut Module, from: tt::Func) -> Result<(), Diagnostic> {
     let root = module.root();
     let target = module.attr(AttrKind::Opaque("#hacc.target<\"Ascend910B1\">".into()));
     module.set_attr(root, "hacc.target", target);
-    Ok(())
 }
 
 /// The number of the program along an axis, of its number among all.

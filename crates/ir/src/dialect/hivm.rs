@@ -5,6 +5,9 @@
 //! them reads that another one writes is put in order by flags: `set_flag` in the queue of the first, `wait_flag` in that of the second, with the number of an event.
 //! What a vector instruction reads of another one needs a `pipe_barrier`.
 //!
+//! A *block* is a cube core, which multiplies, and a vector core, each with memories and queues of its own. They have global memory in common, and a program runs on both:
+//! `sync_block_set` in one of them and `sync_block_wait` in the other put in order what one reads of the other.
+//!
 //! Operations read `ins` and write `out`; both are views ([`memref`](crate::dialect::memref)) or, before buffers are chosen, tensors, with a result for what is
 //! written; operands of vectors may be numbers. Each has all that the public project writes of it, of which the compiler makes a part.
 
@@ -43,6 +46,9 @@ attr_enum! {
         Cube = "CUBE", Vector = "VECTOR", CubeOrVector = "CUBE_OR_VECTOR", CubeAndVector = "CUBE_AND_VECTOR",
     }
 }
+
+/// The cores of a block.
+pub const CORES: [CoreType; 2] = [CoreType::Cube, CoreType::Vector];
 
 attr_enum! {
     /// Which cores a flag between cores is for.
@@ -432,6 +438,72 @@ with_vectors! {
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`round` `:` $round^)? (`is_signed` `:` $is_signed^)? (`broadcast` `=` $broadcast^)? (`transpose` `=` $transpose^)? (`->` type($results)^)?"
         verify rules::elementwise
+    }
+
+    /// Elements with the dimensions in another order: dimension i of the result is dimension `permutation[i]`.
+    op Vtranspose = "hir.vtranspose" {
+        operands(ins: one, out: one, temp_buffer: opt)
+        attrs(permutation: Option<Vec<i64>> = "permutation", disable_align: Option<Truth> = "disable_align")
+        variadic_results(results)
+        index(Unrelated)
+        types()
+        effects(READ, WRITE)
+        format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`permutation` `=` $permutation^)? (`disable_align` `=` $disable_align^)? (`->` type($results)^)?"
+    }
+
+    /// Elements at indices along a dimension, the last one unless it is said.
+    op Vgather = "hir.vgather" {
+        operands(ins: one, indices: one, out: one, temp_buffer: opt)
+        attrs(axis: Option<i64> = "gather_axis")
+        variadic_results(results)
+        index(Unrelated)
+        types()
+        effects(READ, Effect::new(Access::Read, Resource::Shared, Some("indices")), WRITE)
+        format "attr-dict `ins` `(` $ins `:` type($ins) `)` `indices` `(` $indices `:` type($indices) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`gather_axis` `=` $gather_axis^)? (`->` type($results)^)?"
+    }
+
+    /// Sums of the elements along a dimension up to each, or from each on.
+    op Vcumsum = "hir.vcumsum" {
+        operands(ins: one, out: one, temp_buffer: opt)
+        attrs(dims: Vec<i64> = "cum_dims", reverse: Truth = "reverse")
+        variadic_results(results)
+        index(Unrelated)
+        types()
+        effects(READ, WRITE)
+        format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? `cum_dims` `=` $cum_dims `reverse` `=` $reverse (`->` type($results)^)?"
+    }
+
+    /// Products of the elements along a dimension up to each, or from each on.
+    op Vcumprod = "hir.vcumprod" {
+        operands(ins: one, out: one, temp_buffer: opt)
+        attrs(dims: Vec<i64> = "cum_dims", reverse: Truth = "reverse")
+        variadic_results(results)
+        index(Unrelated)
+        types()
+        effects(READ, WRITE)
+        format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? `cum_dims` `=` $cum_dims `reverse` `=` $reverse (`->` type($results)^)?"
+    }
+
+    /// The largest of the elements along a dimension up to each, or from each on.
+    op Vcummax = "hir.vcummax" {
+        operands(ins: one, out: one, temp_buffer: opt)
+        attrs(dims: Vec<i64> = "cum_dims", reverse: Truth = "reverse")
+        variadic_results(results)
+        index(Unrelated)
+        types()
+        effects(READ, WRITE)
+        format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? `cum_dims` `=` $cum_dims `reverse` `=` $reverse (`->` type($results)^)?"
+    }
+
+    /// The smallest of the elements along a dimension up to each, or from each on.
+    op Vcummin = "hir.vcummin" {
+        operands(ins: one, out: one, temp_buffer: opt)
+        attrs(dims: Vec<i64> = "cum_dims", reverse: Truth = "reverse")
+        variadic_results(results)
+        index(Unrelated)
+        types()
+        effects(READ, WRITE)
+        format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? `cum_dims` `=` $cum_dims `reverse` `=` $reverse (`->` type($results)^)?"
     }
 
     /// Whether elements compare so.

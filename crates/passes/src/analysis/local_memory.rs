@@ -63,7 +63,7 @@ pub fn plan(module: &Module) -> Result<Vec<Held>, Diagnostic> {
     let ops = module.all_ops(module.root());
     let numbers: FxHashMap<Op, u32> = ops.iter().zip(0..).map(|(&op, i)| (op, i)).collect();
     let mut held: Vec<Held> = ops.iter().filter_map(|&op| held(module, op, &numbers)).collect();
-    for space in &ascend::SPACES {
+    for space in memories() {
         let here: Vec<&Held> = held.iter().filter(|h| h.space == space).collect();
         fits(module, space, &here)?;
     }
@@ -71,12 +71,17 @@ pub fn plan(module: &Module) -> Result<Vec<Held>, Diagnostic> {
     Ok(held)
 }
 
+/// The memories that buffers are in.
+fn memories() -> impl Iterator<Item = &'static Space> {
+    ascend::SPACES.iter().chain([&ascend::WORKSPACE])
+}
+
 fn held(module: &Module, op: Op, numbers: &FxHashMap<Op, u32>) -> Option<Held> {
     let alloc = ttg::LocalAlloc::cast(module, op)?;
     let result = alloc.result(module);
     let ty = module.value_type(result);
     let TypeKind::MemDesc { memory_space, .. } = *module.type_kind(ty) else { return None };
-    let space = ascend::SPACES.iter().find(|s| s.attribute == ascend::text(module, memory_space))?;
+    let space = memories().find(|s| s.attribute == ascend::text(module, memory_space))?;
     let elements = module.shape(ty)?.iter().fold(1u32, |n, &e| n.saturating_mul(e));
     let bytes = elements.saturating_mul(module.bits(ty).div_ceil(8)).checked_next_multiple_of(space.align);
     let first = numbers[&op];

@@ -1,0 +1,121 @@
+//! Reductions, scans and gathers: what goes from element to element along a dimension.
+//!
+//! ```text
+//! %m = "tt.reduce"(%x) <{axis = 1}> ({ arith.maxnumf }) : (tensor<4x64xf32>) -> tensor<4xf32>     =>  hivm.hir.vreduce <max> ins(%a) outs(%b) reduce_dims = [1]
+//! ```
+
+use tilewright_ir::attrs::Truth;
+use tilewright_ir::dialect::hivm::ReduceKind;
+use tilewright_ir::dialect::{arith, hivm, memref, tt};
+use tilewright_ir::{Block, Builder, Module, Op, Opcode, Type, ascend};
+
+use super::instructions::vreduce;
+use super::unsupported;
+use super::vectors::{Lower, Result};
+
+/// How a reduction or a scan combines elements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Combined {
+    Sum,
+    Product,
+    Max,
+    Min,
+}
+
+impl Lower<'_> {
+    /// A reduction of one tensor.
+    pub fn reduce(&mut self, reduce: tt::Reduce) -> Result<()> {
+        let op = reduce.0;
+        let kind =
+            match combined(self.m, self.m.operands(op).len(), self.m.region_block(reduce.combine(self.m))) {
+                Some(Combined::Sum) => ReduceKind::Sum,
+                Some(Combined::Max) => ReduceKind::Max,
+                Some(Combined::Min) => ReduceKind::Min,
+                _ => {
+                    let text = "reductions of anything but one tensor by a sum, a maximum or a minimum";
+                    return Err(unsupported(self.m, op, text));
+                }
+            };
+        let (src, axis) = (self.m.operands(op)[0], reduce.axis(self.m) as usize);
+        if self.element(src) == Type::BF16 {
+            return Err(
+                unsupported(self.m, op, "reductions of bf16").note("reduce 32-bit floats: x.to(tl.float32)")
+            );
+        }
+        let from = self.buffer(op, src)?;
+        let (mut shape, element, result) = (self.shape(src), self.element(src), self.m.result(op));
+        shape[axis] = 1;
+        let out = self.new_buffer(op, &shape, element, ascend::UB);
+        vreduce(&mut Builder::before(self.m, op), from, out, kind, axis);
+        if self.is_tensor(result) {
+            shape.remove(axis);
+            let view = self.reshaped(op, out, &shape);
+            self.buffers.insert(result, view);
+            return Ok(());
+        }
+        let mut b = Builder::before(self.m, op);
+        let zero = b.int(0, Type::INDEX);
+        let scalar = memref::Load::build(&mut b, out, &[zero], element).result(b.module);
+        self.m.replace_all_uses(result, scalar);
+        Ok(())
+    }
+
+    /// A scan of one tensor.
+    pub fn scan(&mut self, scan: tt::Scan) -> Result<()> {
+        let op = scan.0;
+        let kind = combined(self.m, self.m.operands(op).len(), self.m.region_block(scan.combine(self.m)));
+        let kind = kind.ok_or_else(|| {
+            unsupported(
+                self.m,
+                op,
+                "scans of anything but one tensor by a sum, a product, a maximum or a minimum",
+            )
+        })?;
+        let from = self.buffer(op, self.m.operands(op)[0])?;
+        let out = self.out(op, false);
+        let (dims, reverse) = (vec![i64::from(scan.axis(self.m))], Truth(scan.reverse(self.m)));
+        let mut b = Builder::before(self.m, op);
+        match kind {
+            Combined::Sum => hivm::Vcumsum::build(&mut b, from, out, None, dims, reverse, &[]).0,
+            Combined::Product => hivm::Vcumprod::build(&mut b, from, out, None, dims, reverse, &[]).0,
+            Combined::Max => hivm::Vcummax::build(&mut b, from, out, None, dims, reverse, &[]).0,
+            Combined::Min => hivm::Vcummin::build(&mut b, from, out, None, dims, reverse, &[]).0,
+        };
+        Ok(())
+    }
+
+    /// Elements of a tensor at the indices that another one holds.
+    pub fn gather(&mut self, gather: tt::Gather) -> Result<()> {
+        let op = gather.0;
+        let (from, indices) =
+            (self.buffer(op, gather.src(self.m))?, self.buffer(op, gather.indices(self.m))?);
+        if !matches!(self.m.bits(self.element(gather.indices(self.m))), 16 | 32) {
+            return Err(unsupported(self.m, op, "a gather by indices that have not 16 or 32 bits"));
+        }
+        let out = self.out(op, false);
+        let axis = i64::from(gather.axis(self.m));
+        let mut b = Builder::before(self.m, op);
+        hivm::Vgather::build(&mut b, from, indices, out, None, Some(axis), &[]);
+        Ok(())
+    }
+}
+
+/// How a reduction or a scan of so many tensors combines elements, if by one operation on one tensor.
+fn combined(m: &Module, tensors: usize, block: Block) -> Option<Combined> {
+    use arith::Kind as A;
+    let ops: Vec<Op> = m.block_ops(block).collect();
+    let &[op, end] = &ops[..] else { return None };
+    let args = m.block_args(block);
+    let both =
+        m.operands(op).iter().all(|v| args.contains(v)) && m.operands(op).first() != m.operands(op).last();
+    if tensors != 1 || args.len() != 2 || !both || m.operands(end) != m.results(op) {
+        return None;
+    }
+    match m.opcode(op)? {
+        Opcode::Arith(A::Addf | A::Addi) => Some(Combined::Sum),
+        Opcode::Arith(A::Mulf | A::Muli) => Some(Combined::Product),
+        Opcode::Arith(A::Maxnumf | A::Maxsi) => Some(Combined::Max),
+        Opcode::Arith(A::Minnumf | A::Minsi) => Some(Combined::Min),
+        _ => None,
+    }
+}

@@ -1,0 +1,246 @@
+//! Loops and branches: the tensors that they hand on are in buffers.
+//!
+//! ```text
+//! %r = scf.for … iter_args(%x = %init) -> tensor<64xf32> {          hivm.hir.copy ins(%init') outs(%a)
+//!   %y = arith.addf %x, %x                                    =>    scf.for … { hivm.hir.vadd ins(%a, %a) outs(%b) ; hivm.hir.copy ins(%b) outs(%a) }
+//!   scf.yield %y
+//! }
+//! ```
+
+use tilewright_ir::dialect::{arith, memref, scf, tt, ttg};
+use tilewright_ir::memref::MemRef;
+use tilewright_ir::{Builder, InsertPoint, Op, Type, Value, ascend};
+
+use super::global::Part;
+use super::instructions::{mmad, nd2nz};
+use super::unsupported;
+use super::vectors::{Lower, Result};
+
+/// Terms of a product of zeros.
+const DEPTH: u32 = 16;
+
+impl Lower<'_> {
+    /// A loop: tensors that it carries are in one buffer all the time.
+    pub fn looped(&mut self, looped: scf::For) -> Result<()> {
+        let op = looped.0;
+        let body = self.m.region_block(looped.body(self.m));
+        let init = looped.init(self.m).to_vec();
+        let args = self.m.block_args(body)[1..].to_vec();
+        let last = self.m.last_op(body).expect("a body ends in a yield");
+        let yielded = self.m.operands(last).to_vec();
+        let results = self.m.results(op).to_vec();
+        // Pointers are taken apart where they are used.
+        let pointers: Vec<usize> =
+            (0..init.len()).filter(|&i| self.m.is_ptr(self.element(init[i]))).collect();
+        let carried = |i: &usize| self.is_tensor(init[*i]) && !pointers.contains(i);
+        let carried: Vec<usize> = (0..init.len()).filter(carried).collect();
+        for &i in &carried {
+            let (shape, element) = (self.shape(init[i]), self.element(init[i]));
+            // What one product after the other is added to stays where they are.
+            let sum = tt::Dot::of(self.m, yielded[i]).is_some_and(|d| d.c(self.m) == args[i])
+                && self.m.uses(args[i]).len() == 1
+                && self.is_zero(init[i]);
+            let buffer = self.new_buffer(op, &shape, element, if sum { ascend::L0C } else { ascend::UB });
+            if !sum {
+                self.put(op, init[i], buffer)?;
+            }
+            self.buffers.insert(args[i], buffer);
+            self.buffers.insert(results[i], buffer);
+        }
+        self.block(body)?;
+        self.carry_on(
+            last,
+            &carried.iter().map(|&i| (yielded[i], self.buffers[&args[i]])).collect::<Vec<_>>(),
+        )?;
+        let gone: Vec<usize> =
+            (0..init.len()).filter(|i| carried.contains(i) || pointers.contains(i)).collect();
+        if !gone.is_empty() {
+            self.without(looped, &gone);
+        }
+        // (In front of the loop that goes, and so behind the one that takes its place.)
+        for &i in &carried {
+            let sum = self.buffers[&args[i]];
+            if self.space(sum) == ascend::L0C
+                && let Some(dot) = tt::Dot::of(self.m, yielded[i])
+            {
+                self.without_iterations(looped, dot, sum)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a sum of products zeros behind a loop that had no iteration: the product of two matrices of zeros, which come to L1 as what is around a block of no elements.
+    fn without_iterations(&mut self, looped: scf::For, dot: tt::Dot, sum: Value) -> Result<()> {
+        let op = looped.0;
+        let (lower, upper) = (looped.lower_bound(self.m), looped.upper_bound(self.m));
+        if let (Some(from), Some(to)) = (self.m.constant_int(lower), self.m.constant_int(upper))
+            && from < to
+        {
+            return Ok(());
+        }
+        let element = self.element(dot.a(self.m));
+        let pointer = self.kernel_pointer(op, element).ok_or_else(|| {
+            let text = "a sum of products of which none may be added, in a kernel without a pointer to elements of the operands' type";
+            unsupported(self.m, op, text)
+        })?;
+        let mut b = Builder::before(self.m, op);
+        let none =
+            arith::Cmpi::build(&mut b, lower, upper, arith::CmpIPredicate::Sge, Type::I1).result(b.module);
+        let branch = scf::If::build(&mut b, none, &[]);
+        let block = self.m.append_block(branch.then_region(self.m), &[]);
+        let loc = self.m.op_loc(op);
+        let end = scf::Yield::build(&mut Builder::at(self.m, InsertPoint::End(block), loc), &[]).0;
+        let shape = self.shape(sum);
+        let (rows, columns) = (shape[0], shape[1]);
+        let mut operands = Vec::new();
+        for extents in [[rows, DEPTH], [DEPTH, columns]] {
+            let buffer = self.new_buffer(end, &extents, element, ascend::L1);
+            let float = self.m.is_float(element);
+            let mut b = Builder::before(self.m, end);
+            let (pad, nothing) =
+                (if float { b.float(0.0, element) } else { b.int(0, element) }, b.int(0, Type::I64));
+            let part = Part::first(&[nothing, nothing]);
+            let from = self.nothing(end, pointer, element);
+            let to = self.of_buffer(end, buffer, &part);
+            nd2nz(&mut Builder::before(self.m, end), from, to, Some(pad), false);
+            operands.push(buffer);
+        }
+        let mut b = Builder::before(self.m, end);
+        let init = b.int(1, Type::I1);
+        let extents = [rows, DEPTH, columns].map(|n| b.int(i64::from(n), Type::INDEX));
+        mmad(&mut b, [operands[0], operands[1]], [false, false], init, extents, sum);
+        Ok(())
+    }
+
+    /// An argument of the kernel that points to such elements.
+    fn kernel_pointer(&self, inside: Op, element: Type) -> Option<Value> {
+        let mut func = inside;
+        while tt::Func::cast(self.m, func).is_none() {
+            func = self.m.parent_op(func)?;
+        }
+        let entry = *self.m.region_blocks(tt::Func(func).body(self.m)).first()?;
+        let pointee = |v: Value| self.m.pointee_type(self.m.value_type(v));
+        self.m.block_args(entry).iter().copied().find(|&v| pointee(v) == Some(element))
+    }
+
+    /// A block of no elements of global memory.
+    fn nothing(&mut self, op: Op, pointer: Value, element: Type) -> Value {
+        let ty = MemRef { shape: vec![None; 2], element, strided: true, space: &ascend::GLOBAL }.ty(self.m);
+        let mut b = Builder::before(self.m, op);
+        let (zero, one) = (b.int(0, Type::INDEX), b.int(1, Type::INDEX));
+        let (sizes, strides) = ([zero, zero], [one, one]);
+        memref::ReinterpretCast::build(&mut b, pointer, &[zero], &sizes, &strides, None, None, None, ty)
+            .result(self.m)
+    }
+
+    /// Puts what an iteration hands to the next one into the buffers that are carried, as if all at once.
+    fn carry_on(&mut self, end: Op, handed: &[(Value, Value)]) -> Result<()> {
+        let carried: Vec<Value> = handed.iter().map(|&(_, to)| to).collect();
+        let mut aside = Vec::new();
+        for &(v, to) in handed {
+            let from = self.buffers.get(&v).copied();
+            let root = from.map(|mut from| {
+                while let Some(view) =
+                    self.m.defining_op(from).and_then(|d| ttg::MemdescReshape::cast(self.m, d))
+                {
+                    from = view.src(self.m);
+                }
+                from
+            });
+            match (from, root) {
+                (Some(from), Some(root)) if root != to && carried.contains(&root) => {
+                    let (shape, element) = (self.shape(from), self.element(from));
+                    let copy = self.new_buffer(end, &shape, element, ascend::UB);
+                    self.between(end, from, copy)?;
+                    aside.push((copy, to));
+                }
+                _ => {}
+            }
+        }
+        for &(v, to) in handed {
+            match aside.iter().find(|(_, other)| *other == to) {
+                Some(&(copy, to)) => self.between(end, copy, to)?,
+                None => self.put(end, v, to)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a loop that does not carry these values of one that does.
+    fn without(&mut self, looped: scf::For, gone: &[usize]) {
+        let (m, op) = (&mut *self.m, looped.0);
+        let region = looped.body(m);
+        let body = m.region_block(region);
+        let kept = |all: &[Value]| -> Vec<Value> {
+            all.iter().enumerate().filter(|(i, _)| !gone.contains(i)).map(|(_, &v)| v).collect()
+        };
+        let (lower, upper, step) = (looped.lower_bound(m), looped.upper_bound(m), looped.step(m));
+        let init = kept(looped.init(m));
+        let results = kept(m.results(op));
+        let last = m.last_op(body).expect("a body ends in a yield");
+        let yielded = kept(m.operands(last));
+        m.set_operand_group(last, 0, &yielded);
+        let types: Vec<Type> = results.iter().map(|&r| m.value_type(r)).collect();
+        let attrs = m.op_attrs(op).to_vec();
+        let new = scf::For::build(&mut Builder::before(m, op), lower, upper, step, &init, &types);
+        for (name, attr) in attrs {
+            m.set_attr(new.0, name, attr);
+        }
+        let to = new.body(m);
+        m.move_blocks(region, to);
+        for (old, fresh) in results.into_iter().zip(m.results(new.0).to_vec()) {
+            m.replace_all_uses(old, fresh);
+        }
+        // The arguments go when nothing uses them any more: behind what is erased at the end.
+        self.done.push(op);
+        self.unused.push((body, gone.to_vec()));
+    }
+
+    /// A branch: each side puts what it gives into the same buffers.
+    pub fn branch(&mut self, branch: scf::If) -> Result<()> {
+        let op = branch.0;
+        let results = self.m.results(op).to_vec();
+        if let Some(&pointer) = results.iter().find(|&&r| self.m.is_ptr(self.element(r))) {
+            let error = unsupported(self.m, op, "pointers that a branch gives");
+            return Err(error
+                .note(format!("of type {}", tilewright_ir::print_type(self.m, self.m.value_type(pointer)))));
+        }
+        let given: Vec<usize> = (0..results.len()).filter(|&i| self.is_tensor(results[i])).collect();
+        for &i in &given {
+            let (shape, element) = (self.shape(results[i]), self.element(results[i]));
+            let buffer = self.new_buffer(op, &shape, element, ascend::UB);
+            self.buffers.insert(results[i], buffer);
+        }
+        for region in self.m.regions(op).to_vec() {
+            for block in self.m.region_blocks(region).to_vec() {
+                self.block(block)?;
+                let Some(end) = self.m.last_op(block) else { continue };
+                let yielded = self.m.operands(end).to_vec();
+                for &i in &given {
+                    self.put(end, yielded[i], self.buffers[&results[i]])?;
+                }
+            }
+        }
+        if given.is_empty() {
+            return Ok(());
+        }
+        let m = &mut *self.m;
+        let kept: Vec<usize> = (0..results.len()).filter(|i| !given.contains(i)).collect();
+        let types: Vec<Type> = kept.iter().map(|&i| m.value_type(results[i])).collect();
+        let condition = branch.condition(m);
+        let new = scf::If::build(&mut Builder::before(m, op), condition, &types);
+        for (from, to) in m.regions(op).to_vec().into_iter().zip(m.regions(new.0).to_vec()) {
+            for block in m.region_blocks(from).to_vec() {
+                let end = m.last_op(block).expect("a block of a branch with results ends in a yield");
+                let yielded: Vec<Value> = kept.iter().map(|&i| m.operands(end)[i]).collect();
+                m.set_operand_group(end, 0, &yielded);
+            }
+            m.move_blocks(from, to);
+        }
+        for (i, fresh) in kept.into_iter().zip(m.results(new.0).to_vec()) {
+            m.replace_all_uses(results[i], fresh);
+        }
+        self.done.push(op);
+        Ok(())
+    }
+}

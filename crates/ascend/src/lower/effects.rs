@@ -1,0 +1,169 @@
+//! Which queue of which core an operation is an instruction of, and the memory that it touches.
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::dialect::hivm::{self, CORES, CoreType as Core, Kind as H, Pipe};
+use tilewright_ir::dialect::{memref, ttg};
+use tilewright_ir::memref::MemRef;
+use tilewright_ir::{AttrKind, Module, Op, Opcode, TypeKind, Value, ascend};
+use tilewright_passes::analysis::local_memory::Held;
+
+/// A queue of a core.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Queue {
+    pub core: Core,
+    pub pipe: Pipe,
+}
+
+/// The memory that an instruction touches.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Root {
+    /// A buffer, with the bytes of its memory that it has. Others may have them at other times.
+    Buffer { buffer: Value, space: &'static str, from: u32, to: u32 },
+    /// Global memory.
+    Global,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Access {
+    pub queue: Queue,
+    pub root: Root,
+    pub write: bool,
+    /// What is in order with it by flags and barriers in the loops and branches that it is in.
+    pub fences: Fences,
+}
+
+/// What the flags and barriers of a block say of a vector instruction in it and others, whatever comes before or behind the block.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Fences {
+    /// All vector instructions before the block are done when it begins.
+    pub behind: bool,
+    /// It is done when vector instructions behind the block begin.
+    pub ahead: bool,
+}
+
+/// An operation with all that it, or what is inside, touches.
+pub(super) struct Node {
+    pub op: Op,
+    pub touched: Vec<Access>,
+    /// Whether it is a loop or a branch.
+    pub holds: bool,
+}
+
+/// What is known of instructions.
+pub(super) struct Known {
+    /// Where buffers are.
+    pub held: FxHashMap<Value, Held>,
+    /// The kinds of cores that the kernel runs on.
+    pub cores: Vec<Core>,
+    /// What is in order with them already.
+    pub fences: FxHashMap<Op, Fences>,
+}
+
+impl Node {
+    /// An operation; none that touches nothing.
+    pub fn of(m: &Module, known: &Known, op: Op) -> Option<Node> {
+        let mut touched = Vec::new();
+        m.walk(op, &mut |inner| touched.extend(accesses(m, known, inner)));
+        let holds = !m.regions(op).is_empty();
+        (!touched.is_empty()).then_some(Node { op, touched, holds })
+    }
+}
+
+/// Two accesses conflict: one writes what the other touches.
+pub(super) fn conflict(a: &Access, b: &Access) -> bool {
+    let same = match (a.root, b.root) {
+        (Root::Global, Root::Global) => true,
+        (Root::Buffer { space, from, to, .. }, Root::Buffer { space: other, from: first, to: end, .. }) => {
+            space == other && from < end && first < to
+        }
+        _ => false,
+    };
+    same && (a.write || b.write)
+}
+
+/// The queue of an instruction.
+pub(super) fn pipe_of(m: &Module, op: Op) -> Option<Pipe> {
+    Some(match m.opcode(op)? {
+        Opcode::Memref(memref::Kind::Load) => Pipe::S,
+        Opcode::Hivm(kind) => match kind {
+            H::Load | H::Nd2nz => Pipe::Mte2,
+            H::Store => Pipe::Mte3,
+            H::Copy if space(m, m.operands(op)[0]) == "L1" => Pipe::Mte1,
+            H::Mmad => Pipe::M,
+            H::Fixpipe => Pipe::Fix,
+            _ if hivm::written(m, op).is_empty() => return None,
+            _ => Pipe::V,
+        },
+        _ => return None,
+    })
+}
+
+/// The kind of core that an instruction is one of; none for what the scalar units of both can do.
+pub(super) fn core_of(m: &Module, op: Op) -> Option<Core> {
+    Some(match pipe_of(m, op)? {
+        Pipe::M | Pipe::Mte1 | Pipe::Fix => Core::Cube,
+        Pipe::S => return (space(m, m.operands(op)[0]) == "UB").then_some(Core::Vector),
+        _ if matches!(m.opcode(op), Some(Opcode::Hivm(H::Nd2nz))) => Core::Cube,
+        _ => Core::Vector,
+    })
+}
+
+/// The kinds of cores whose instructions are in an operation: the vector core where there are none.
+pub(super) fn cores(m: &Module, op: Op) -> Vec<Core> {
+    let mut found = Vec::new();
+    m.walk(op, &mut |inner| found.extend(core_of(m, inner)));
+    let used: Vec<Core> = CORES.into_iter().filter(|c| found.contains(c)).collect();
+    if used.is_empty() { vec![Core::Vector] } else { used }
+}
+
+/// The name of the memory of a view or buffer.
+fn space(m: &Module, v: Value) -> &'static str {
+    let space = match m.type_kind(m.value_type(v)) {
+        TypeKind::MemDesc { memory_space, .. } => ascend::by_attribute(ascend::text(m, *memory_space)),
+        _ => MemRef::space_of(m, v),
+    };
+    space.map_or("", |s| s.name)
+}
+
+/// What an instruction of a kernel that runs on these cores touches.
+fn accesses(m: &Module, known: &Known, op: Op) -> Vec<Access> {
+    let Some(pipe) = pipe_of(m, op) else { return Vec::new() };
+    let cores: Vec<Core> = core_of(m, op).map_or(known.cores.clone(), |core| vec![core]);
+    let operands = m.operands(op);
+    let no_alias = m.op_attr(op, "inter_no_alias").is_some_and(|a| *m.attr_kind(a) == AttrKind::Bool(true));
+    let is_memory = |v: Value| !space(m, v).is_empty();
+    let written = hivm::written(m, op);
+    let fences = known.fences.get(&op).copied().unwrap_or_default();
+    let mut found = Vec::new();
+    for (i, &v) in operands.iter().enumerate().filter(|(_, v)| is_memory(**v)) {
+        let root = root(m, &known.held, v);
+        if root == Root::Global && no_alias {
+            continue;
+        }
+        for &core in &cores {
+            let queue = Queue { core, pipe };
+            let access = Access { queue, root, write: written.contains(&i), fences };
+            found.push(access);
+            // A product is added to what is there.
+            if written.contains(&i) && pipe == Pipe::M {
+                found.push(Access { write: false, ..access });
+            }
+        }
+    }
+    found
+}
+
+fn root(m: &Module, held: &FxHashMap<Value, Held>, mut v: Value) -> Root {
+    loop {
+        match m.defining_op(v) {
+            Some(op) if ttg::LocalAlloc::cast(m, op).is_some() => {
+                let place = held.get(&v).map(|h| (h.space.name, h.offset, h.offset + h.total()));
+                let (space, from, to) = place.unwrap_or(("", 0, 0));
+                return Root::Buffer { buffer: v, space, from, to };
+            }
+            Some(op) if memref::ReinterpretCast::cast(m, op).is_some() => return Root::Global,
+            Some(op) => v = m.operands(op)[0],
+            None => return Root::Global,
+        }
+    }
+}
