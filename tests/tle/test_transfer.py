@@ -270,10 +270,11 @@ def test_costs(device):
     for ranks in (2, 4, 8):
         for transition in ("all-gather", "reduce-scatter", "all-reduce"):
             assert _cost.pick(transition, 1 << 10, devices=ranks) == "low_latency"
-            assert _cost.pick(transition, 1 << 28, devices=ranks) in ("push", "ring")
-            assert _cost.cost(transition, "low_latency", 1 << 30, devices=ranks) > 2 * _cost.cost(
-                transition, "push", 1 << 30, devices=ranks
-            )
+            assert _cost.pick(transition, 1 << 28, devices=ranks) != "low_latency"
+    assert _cost.pick("all-gather", 1 << 28, devices=2) == "push"
+    # Two ranks push few bytes a turn.
+    assert _cost.pick("reduce-scatter", 1 << 28, devices=2) == "one_shot"
+    assert _cost.pick("all-reduce", 1 << 28, devices=2) == "ring"
     # Where neighbours alone are linked, a ring goes the shortest way.
     assert _cost.pick("all-reduce", 1 << 28, devices=16, links=_cost.Links(switched=False)) == "ring"
     assert _cost.cost("all-gather", "one_shot", 1 << 20) == 0
