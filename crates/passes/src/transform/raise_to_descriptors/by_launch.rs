@@ -62,7 +62,12 @@ pub(super) fn feeds_dot(m: &Module, plan: &Plan, num_warps: u32) -> bool {
     let contiguous = usize::from(!plan.transposed);
     let warps = scope::num_warps_of(m, plan.op, num_warps);
     let dots = |of: Op| m.all_ops(of).into_iter().filter(|&op| tt::Dot::cast(m, op).is_some()).count();
-    always && func > 0 && dots(around[0]) <= MOST_DOTS && known && in_place && is_operand(m, load.result(m), contiguous, warps)
+    always
+        && func > 0
+        && dots(around[0]) <= MOST_DOTS
+        && known
+        && in_place
+        && is_operand(m, load.result(m), contiguous, warps)
 }
 
 /// Whether a kernel is worth a look: it has products, and its programs don't wait for others.
