@@ -152,6 +152,13 @@ assert tl.constexpr_type(3) == tl.str_to_ty("constexpr", 3)
 assert tl.constexpr_type(3) != tl.constexpr_type(4)
 
 
+# %% tl.tensor_descriptor_type
+# The types of its block, of its extents and of its strides.
+block = tl.block_type(tl.float16, [4, 8])
+desc = tl.tensor_descriptor_type(block, tl.int32, tl.int64)
+assert desc.block_type.shape == [4, 8]
+
+
 # %% tl.const
 @triton.jit
 def copy(source: tl.const, target, N: tl.constexpr):

@@ -80,7 +80,7 @@ threads[(1,)](out, num_warps=8)
 np.testing.assert_array_equal(out, [256, 8])
 
 
-# %% cuda.convert_custom_float8_sm80, cuda.convert_custom_float8_sm70
+# %% cuda.convert_custom_float8, cuda.convert_custom_float8_sm80, cuda.convert_custom_float8_sm70
 @triton.jit
 def round_trip(x_ptr, out_ptr, N: tl.constexpr):
     i = tl.arange(0, N)

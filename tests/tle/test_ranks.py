@@ -284,13 +284,14 @@ def test_a_time_limit(device):
     with simulated_mesh(1, 3):
         ranks = distributed._current()
         # A signal that nobody uses takes the report.
-        headers = [ranks.view(rank, 0, (9,), np.int64) for rank in range(3)]
+        unused = _ranks.SIGNAL.value
+        headers = [ranks.view(rank, 0, (unused + 1,), np.int64) for rank in range(3)]
         for header in headers:
             header[_ranks.TIME_LIMIT.value] = 1000
-            header[_ranks.REPORT.value] = header[8:].ctypes.data
+            header[_ranks.REPORT.value] = header[unused:].ctypes.data
         with pytest.raises(triton.KernelError, match="the kernel traps"):
             deserter_kernel[(1,)](distributed.zeros(1, np.int32), mesh)
-        words = [int(header[8]) for header in headers if header[8]]
+        words = [int(header[unused]) for header in headers if header[unused]]
         line = deserter_kernel.fn.__code__.co_firstlineno + 3
         assert words and all(word >> 44 == line for word in words)
         found = {ranks.signal_at(word & (1 << 44) - 1) for word in words}

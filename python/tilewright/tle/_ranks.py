@@ -167,11 +167,12 @@ def _meet(ranks: core.constexpr, members: core.constexpr, me, sent: core.constex
     # Flags are raised by as many threads, behind what all threads have written, and as many wait for the others'. (Its own it raises, too: so there
     # is none for which nobody waits.)
     count: core.constexpr = len(members)
+    # (One that is alone meets nobody; its threads do.)
+    core.debug_barrier()
     if count > 1:
         memory = _memory(ranks)
         flags = _flags(memory, _group(members, GROUPS))
         others = _look_up(core.arange(0, count), members)
-        core.debug_barrier()
         core.atomic_add(_of_rank(ranks, flags, others) + me, 1, sem=sent, scope="sys")
         _wait(flags + others, 1, memory)
         core.atomic_add(flags + others, -1, sem="relaxed", scope="sys")

@@ -446,9 +446,10 @@ with_vectors! {
         attrs(permutation: Option<Vec<i64>> = "permutation", disable_align: Option<Truth> = "disable_align")
         variadic_results(results)
         index(Unrelated)
-        types()
+        types(Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`permutation` `=` $permutation^)? (`disable_align` `=` $disable_align^)? (`->` type($results)^)?"
+        verify rules::transposed
     }
 
     /// Elements at indices along a dimension, the last one unless it is said.
@@ -457,7 +458,7 @@ with_vectors! {
         attrs(axis: Option<i64> = "gather_axis")
         variadic_results(results)
         index(Unrelated)
-        types()
+        types(Written("results", "out"))
         effects(READ, Effect::new(Access::Read, Resource::Shared, Some("indices")), WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `indices` `(` $indices `:` type($indices) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`gather_axis` `=` $gather_axis^)? (`->` type($results)^)?"
     }
@@ -468,9 +469,10 @@ with_vectors! {
         attrs(dims: Vec<i64> = "cum_dims", reverse: Truth = "reverse")
         variadic_results(results)
         index(Unrelated)
-        types()
+        types(Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? `cum_dims` `=` $cum_dims `reverse` `=` $reverse (`->` type($results)^)?"
+        verify rules::cumulative
     }
 
     /// Products of the elements along a dimension up to each, or from each on.
@@ -479,9 +481,10 @@ with_vectors! {
         attrs(dims: Vec<i64> = "cum_dims", reverse: Truth = "reverse")
         variadic_results(results)
         index(Unrelated)
-        types()
+        types(Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? `cum_dims` `=` $cum_dims `reverse` `=` $reverse (`->` type($results)^)?"
+        verify rules::cumulative
     }
 
     /// The largest of the elements along a dimension up to each, or from each on.
@@ -490,9 +493,10 @@ with_vectors! {
         attrs(dims: Vec<i64> = "cum_dims", reverse: Truth = "reverse")
         variadic_results(results)
         index(Unrelated)
-        types()
+        types(Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? `cum_dims` `=` $cum_dims `reverse` `=` $reverse (`->` type($results)^)?"
+        verify rules::cumulative
     }
 
     /// The smallest of the elements along a dimension up to each, or from each on.
@@ -501,9 +505,10 @@ with_vectors! {
         attrs(dims: Vec<i64> = "cum_dims", reverse: Truth = "reverse")
         variadic_results(results)
         index(Unrelated)
-        types()
+        types(Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? `cum_dims` `=` $cum_dims `reverse` `=` $reverse (`->` type($results)^)?"
+        verify rules::cumulative
     }
 
     /// Whether elements compare so.

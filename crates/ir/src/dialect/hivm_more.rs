@@ -110,18 +110,6 @@ crate::dialect! {
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` `atomic_kind` `=` $atomic_kind (`->` type($results)^)?"
     }
 
-    /// Dimensions exchanged.
-    op Vtranspose = "hir.vtranspose" {
-        operands(ins: one, out: one, temp_buffer: opt)
-        attrs(permutation: Option<Vec<i64>> = "permutation", disable_align: Option<Truth> = "disable_align")
-        variadic_results(results)
-        index(Unrelated)
-        types(Written("results", "out"))
-        effects(READ, WRITE)
-        format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`permutation` `=` $permutation^)? (`disable_align` `=` $disable_align^)? (`->` type($results)^)?"
-        verify rules::transposed
-    }
-
     /// Elements of several operands in turn.
     op Vinterleave = "hir.vinterleave" {
         operands(ins: var, out: one, temp_buffer: opt)
@@ -209,17 +197,6 @@ crate::dialect! {
         format "`dim` `(` $dim `)` attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`->` type($results)^)?"
     }
 
-    /// The elements at these indices along a dimension.
-    op Vgather = "hir.vgather" {
-        operands(ins: one, indices: one, out: one, temp_buffer: opt)
-        attrs(gather_axis: Option<i64> = "gather_axis")
-        variadic_results(results)
-        index(Unrelated)
-        types(Written("results", "out"))
-        effects(READ, WRITE)
-        format "attr-dict `ins` `(` $ins `:` type($ins) `)` `indices` `(` $indices `:` type($indices) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`gather_axis` `=` $gather_axis^)? (`->` type($results)^)?"
-    }
-
     /// The elements for which a mask holds.
     op Vgathermask = "hir.vgathermask" {
         operands(ins: one, mask: one, out: var)
@@ -228,54 +205,6 @@ crate::dialect! {
         types(Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `mask` `(` $mask `:` type($mask) `)` `outs` `(` $out `:` type($out) `)` (`->` type($results)^)?"
-    }
-
-    /// Running sums along dimensions.
-    op Vcumsum = "hir.vcumsum" {
-        operands(ins: one, out: one, temp_buffer: opt)
-        attrs(cum_dims: Vec<i64> = "cum_dims", reverse: Truth = "reverse")
-        variadic_results(results)
-        index(Unrelated)
-        types(Written("results", "out"))
-        effects(READ, WRITE)
-        format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? `cum_dims` `=` $cum_dims `reverse` `=` $reverse (`->` type($results)^)?"
-        verify rules::cumulative
-    }
-
-    /// Running products along dimensions.
-    op Vcumprod = "hir.vcumprod" {
-        operands(ins: one, out: one, temp_buffer: opt)
-        attrs(cum_dims: Vec<i64> = "cum_dims", reverse: Truth = "reverse")
-        variadic_results(results)
-        index(Unrelated)
-        types(Written("results", "out"))
-        effects(READ, WRITE)
-        format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? `cum_dims` `=` $cum_dims `reverse` `=` $reverse (`->` type($results)^)?"
-        verify rules::cumulative
-    }
-
-    /// Running maxima along dimensions.
-    op Vcummax = "hir.vcummax" {
-        operands(ins: one, out: one, temp_buffer: opt)
-        attrs(cum_dims: Vec<i64> = "cum_dims", reverse: Truth = "reverse")
-        variadic_results(results)
-        index(Unrelated)
-        types(Written("results", "out"))
-        effects(READ, WRITE)
-        format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? `cum_dims` `=` $cum_dims `reverse` `=` $reverse (`->` type($results)^)?"
-        verify rules::cumulative
-    }
-
-    /// Running minima along dimensions.
-    op Vcummin = "hir.vcummin" {
-        operands(ins: one, out: one, temp_buffer: opt)
-        attrs(cum_dims: Vec<i64> = "cum_dims", reverse: Truth = "reverse")
-        variadic_results(results)
-        index(Unrelated)
-        types(Written("results", "out"))
-        effects(READ, WRITE)
-        format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? `cum_dims` `=` $cum_dims `reverse` `=` $reverse (`->` type($results)^)?"
-        verify rules::cumulative
     }
 
     /// Elements in order along a dimension, with their indices where there is a second destination.
