@@ -85,7 +85,9 @@ np.testing.assert_array_equal(out, [256, 8])
 def round_trip(x_ptr, out_ptr, N: tl.constexpr):
     i = tl.arange(0, N)
     narrow = cuda.convert_custom_float8_sm80(tl.load(x_ptr + i), tl.float8e4b15)
-    tl.store(out_ptr + i, cuda.convert_custom_float8_sm70(narrow, tl.float32))
+    wide = cuda.convert_custom_float8_sm70(narrow, tl.float16)
+    narrow = cuda.convert_custom_float8(wide, tl.float8e4b15)
+    tl.store(out_ptr + i, cuda.convert_custom_float8(narrow, tl.float32))
 
 
 x, out = np.array([0.5, -1.25, 1.75, 8.0], np.float32), np.zeros(4, np.float32)
