@@ -139,9 +139,13 @@ const WRITE: Effect = Effect::new(Access::Write, Resource::Shared, Some("out"));
 /// It is not to be moved or erased.
 const STAYS: Effect = Effect::new(Access::Write, Resource::Other, None);
 
-/// Elementwise operations of vectors that have nothing but operands, beside others that are written out.
+/// Elementwise operations of vectors that have nothing but operands, and combinations of elements up to each, beside others that are written out.
 macro_rules! with_vectors {
-    (vectors { $($(#[doc = $doc:literal])+ $Op:ident = $name:literal;)* } $($others:tt)*) => {
+    (
+        vectors { $($(#[doc = $doc:literal])+ $Op:ident = $name:literal;)* }
+        cumulative { $($(#[doc = $sdoc:literal])+ $Scan:ident = $sname:literal;)* }
+        $($others:tt)*
+    ) => {
         crate::dialect! {
             dialect "hivm" Hivm;
 
@@ -156,6 +160,20 @@ macro_rules! with_vectors {
                     effects(READ, WRITE)
                     format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`broadcast` `=` $broadcast^)? (`transpose` `=` $transpose^)? (`->` type($results)^)?"
                     verify rules::elementwise
+                }
+            )*
+
+            $(
+                $(#[doc = $sdoc])+
+                op $Scan = $sname {
+                    operands(ins: one, out: one, temp_buffer: opt)
+                    attrs(dims: Vec<i64> = "cum_dims", reverse: Truth = "reverse")
+                    variadic_results(results)
+                    index(Unrelated)
+                    types(Written("results", "out"))
+                    effects(READ, WRITE)
+                    format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? `cum_dims` `=` $cum_dims `reverse` `=` $reverse (`->` type($results)^)?"
+                    verify rules::cumulative
                 }
             )*
 
@@ -234,6 +252,16 @@ with_vectors! {
         Vshl = "hir.vshl";
         /// Elements of the second operand where the first holds, of the third elsewhere.
         Vsel = "hir.vsel";
+    }
+    cumulative {
+        /// Sums of the elements along a dimension up to each, or from each on.
+        Vcumsum = "hir.vcumsum";
+        /// Products of the elements along a dimension up to each, or from each on.
+        Vcumprod = "hir.vcumprod";
+        /// The largest of the elements along a dimension up to each, or from each on.
+        Vcummax = "hir.vcummax";
+        /// The smallest of the elements along a dimension up to each, or from each on.
+        Vcummin = "hir.vcummin";
     }
 
     /// The number of the program among all.
@@ -461,54 +489,6 @@ with_vectors! {
         types(Written("results", "out"))
         effects(READ, Effect::new(Access::Read, Resource::Shared, Some("indices")), WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `indices` `(` $indices `:` type($indices) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`gather_axis` `=` $gather_axis^)? (`->` type($results)^)?"
-    }
-
-    /// Sums of the elements along a dimension up to each, or from each on.
-    op Vcumsum = "hir.vcumsum" {
-        operands(ins: one, out: one, temp_buffer: opt)
-        attrs(dims: Vec<i64> = "cum_dims", reverse: Truth = "reverse")
-        variadic_results(results)
-        index(Unrelated)
-        types(Written("results", "out"))
-        effects(READ, WRITE)
-        format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? `cum_dims` `=` $cum_dims `reverse` `=` $reverse (`->` type($results)^)?"
-        verify rules::cumulative
-    }
-
-    /// Products of the elements along a dimension up to each, or from each on.
-    op Vcumprod = "hir.vcumprod" {
-        operands(ins: one, out: one, temp_buffer: opt)
-        attrs(dims: Vec<i64> = "cum_dims", reverse: Truth = "reverse")
-        variadic_results(results)
-        index(Unrelated)
-        types(Written("results", "out"))
-        effects(READ, WRITE)
-        format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? `cum_dims` `=` $cum_dims `reverse` `=` $reverse (`->` type($results)^)?"
-        verify rules::cumulative
-    }
-
-    /// The largest of the elements along a dimension up to each, or from each on.
-    op Vcummax = "hir.vcummax" {
-        operands(ins: one, out: one, temp_buffer: opt)
-        attrs(dims: Vec<i64> = "cum_dims", reverse: Truth = "reverse")
-        variadic_results(results)
-        index(Unrelated)
-        types(Written("results", "out"))
-        effects(READ, WRITE)
-        format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? `cum_dims` `=` $cum_dims `reverse` `=` $reverse (`->` type($results)^)?"
-        verify rules::cumulative
-    }
-
-    /// The smallest of the elements along a dimension up to each, or from each on.
-    op Vcummin = "hir.vcummin" {
-        operands(ins: one, out: one, temp_buffer: opt)
-        attrs(dims: Vec<i64> = "cum_dims", reverse: Truth = "reverse")
-        variadic_results(results)
-        index(Unrelated)
-        types(Written("results", "out"))
-        effects(READ, WRITE)
-        format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? `cum_dims` `=` $cum_dims `reverse` `=` $reverse (`->` type($results)^)?"
-        verify rules::cumulative
     }
 
     /// Whether elements compare so.

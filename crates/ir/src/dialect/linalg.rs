@@ -2,35 +2,11 @@
 //!
 //! No pass makes or lowers these: they stand in the code of accelerators that is read ([`hivm`](crate::dialect::hivm)).
 
-use crate::opdef::{Access, Effect, Resource};
-
-const READ: Effect = Effect::new(Access::Read, Resource::Shared, Some("ins"));
-const WRITE: Effect = Effect::new(Access::Write, Resource::Shared, Some("out"));
-
-/// Operations that read `ins` and write `outs`, and say all else in attributes.
-macro_rules! with_structured {
-    (structured { $($(#[doc = $doc:literal])+ $Op:ident = $name:literal;)* } $($others:tt)*) => {
-        crate::dialect! {
-            dialect "linalg" Linalg;
-
-            $(
-                $(#[doc = $doc])+
-                op $Op = $name {
-                    operands(ins: var, out: var)
-                    variadic_results(results)
-                    index(Unrelated)
-                    types(Written("results", "out"))
-                    effects(READ, WRITE)
-                    format "attr-dict (`ins` `(` $ins^ `:` type($ins) `)`)? (`outs` `(` $out^ `:` type($out) `)`)? (`->` type($results)^)?"
-                }
-            )*
-
-            $($others)*
-        }
-    };
-}
+use super::structured::{READ, WRITE, with_structured};
 
 with_structured! {
+    dialect "linalg" Linalg;
+
     structured {
         /// A number everywhere.
         Fill = "fill";

@@ -28,6 +28,7 @@ pub mod memref_ext;
 pub mod scf;
 pub mod scope;
 mod shaped_rules;
+mod structured;
 pub mod tensor;
 pub mod tt;
 pub mod ttg;
