@@ -3,7 +3,7 @@
 ``python products.py [--record FILE] [--table NAME] [WORD …]`` measures the cases whose label has one of the words: TFLOP/s under both
 compilers and of cuBLAS, the ratios, and the configuration that each compiler kept. The configurations are ours and those of
 Triton's tutorial (``03-matrix-multiplication``). Tiles that are not powers of two are in the list of the last case of ``products``:
-Triton refuses them. The table ``layers`` has products of Llama 3 (8B, 70B) and DeepSeek-V3, ``tokens × outputs × inputs``, the
+Triton refuses them; so are some for the layers. The table ``layers`` has products of Llama 3 (8B, 70B) and DeepSeek-V3, ``tokens × outputs × inputs``, the
 weights stored as ``torch.nn.Linear`` does.
 """
 
@@ -40,6 +40,8 @@ FLAT = [((64, n, k), 4, s) for n, k, s in ((32, 128, 5), (64, 64, 6), (64, 128, 
                                            (256, 64, 4), (32, 128, 8), (64, 128, 6))]  # fmt: skip
 FLAT += [((128, n, k), 4, s) for n, k, s in ((32, 128, 5), (64, 64, 6), (64, 128, 4))]
 ODD = [((128, 192, 64), 8, 3), ((128, 192, 64), 8, 4), ((128, 96, 64), 4, 4), ((128, 160, 64), 8, 4)]
+# With these the last wave of programs leaves fewer multiprocessors without work, whatever the number of outputs.
+ODD_WIDE = [*ODD, ((128, 224, 64), 8, 4), ((256, 160, 64), 8, 3), ((256, 192, 64), 8, 3)]
 
 
 @dataclass
@@ -83,7 +85,7 @@ DEEPSEEK = {"q, down": (1536, 7168), "q, up": (24576, 1536), "kv, up": (32768, 5
             "expert down": (7168, 2048)}  # fmt: skip
 
 LAYERS = [
-    Case(BF16, (tokens, *weight), SQUARE + (FLAT if tokens <= 128 else []), True, f"{model} {layer}, {tokens}×{weight[0]}×{weight[1]}")
+    Case(BF16, (tokens, *weight), SQUARE + (FLAT if tokens <= 128 else ODD_WIDE), True, f"{model} {layer}, {tokens}×{weight[0]}×{weight[1]}")
     for model, layers, sizes in (
         ("Llama 3 8B", LLAMA_8B, (64, 512, 2048, 8192)),
         ("Llama 3 70B", LLAMA_70B, (512, 4096)),

@@ -33,7 +33,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
   }
 }
 // CHECK-NOT: ttg.maxnreg
-// CHECK: "ttg.total-num-warps" = 8
+// CHECK: "ttg.total-num-warps" = 5
 // CHECK-NOT: actualRegisters
 // CHECK: tt.return
 // -----

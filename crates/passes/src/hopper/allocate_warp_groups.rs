@@ -8,7 +8,8 @@
 //!
 //! Registers: a kernel of T threads starts with as many as fit, R = 65536 / T in multiples of 8. Where a partition asks for fewer, its
 //! warp group gives up the rest (`setmaxnreg.dec`), and the default region takes it (`setmaxnreg.inc`). Warps change their
-//! registers by warp groups only, so the default region must consist of whole ones.
+//! registers by warp groups only, so the default region must consist of whole ones. Where none move, a CTA has no warps beyond those
+//! that run something: each has its share of the multiprocessor's registers, and more CTAs fit.
 //!
 //! A kernel that is written for one warp has no partitions; the warps of its program are counted here.
 //!
@@ -69,17 +70,19 @@ pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
     let asked = all.iter().any(|w| w.requested_registers(module).is_some());
     // Registers move by warp groups, and from them only (PTX ISA, "setmaxnreg"): by the same hardware generation as TMA.
     let movable = target.tma && main.is_multiple_of(GROUP);
-    if asked && target.tma {
-        total = total.next_multiple_of(GROUP);
+    // Whoever bounds the registers says all there is to say.
+    let bounded = module.int_attr(root, "ttg.maxnreg").is_some();
+    let whole = total.next_multiple_of(GROUP);
+    let start = Placement { main, partitions: vec![], total: whole }.registers_at_start();
+    let moves = asked && movable && !bounded && start < MAX_REGISTERS;
+    if moves {
+        total = whole;
     }
     if total > MAX_WARPS {
         return Err(too_many_warps(module, all[0], total));
     }
     module.set_i32_attr(root, "ttg.total-num-warps", total as i32);
-    let start = Placement { main, partitions: vec![], total }.registers_at_start();
-    // Whoever bounds the registers says all there is to say.
-    let bounded = module.int_attr(root, "ttg.maxnreg").is_some();
-    if !asked || bounded || !movable || start >= MAX_REGISTERS {
+    if !moves {
         for &w in all.iter().filter(|_| asked) {
             note_few(module, w, (main, start), target);
         }
