@@ -3,7 +3,7 @@
 ======================  =====================================  ==========================================================================
 product                 each device has                        what is moved
 ======================  =====================================  ==========================================================================
-``all_gather_gemm``     rows of a, and its own b and c         the rows of the others: some programs copy them, and say of each block of rows when it is there
+``all_gather_gemm``     rows of a, and its own b and c         the rows of the others: some programs copy them, or store their own there, and say of each block of rows when it is there
 ``gemm_reduce_scatter`` columns of a and b                     sums: each device gets rows of c; tiles of others' rows are multiplied ahead of its own, and handed over
 ``gemm_all_reduce``     columns of a and b                     the same, and whoever has added up a tile stores it at all
 ======================  =====================================  ==========================================================================
@@ -74,15 +74,35 @@ def bring(
 
 
 @triton.jit
+def send(
+    a_ptr, copier, K, rows, mesh: tl.constexpr, COPIERS: tl.constexpr, M: tl.constexpr, SIZE: tl.constexpr
+):
+    """The other way round: stores this program's share of each block of its own device's rows at the others, in the order in which they want them."""
+    me = tle.shard_id(mesh, 0)
+    for at in range(rows // M, mesh.size * (rows // M)):
+        other = (me + mesh.size - at // (rows // M)) % mesh.size
+        block = me * (rows // M) + at % (rows // M)
+        here = a_ptr + block.to(tl.int64) * M * K
+        there = tle.remote(here, other, mesh)
+        for begin in range(copier * SIZE, M * K, COPIERS * SIZE):
+            place = begin + tl.arange(0, SIZE)
+            tl.store(there + place, tl.load(here + place, mask=place < M * K), mask=place < M * K)
+        tle.signal(None, other, block)
+
+
+@triton.jit
 def all_gather_kernel(
     a_ptr, a_desc, b_desc, c_desc, counts_ptr, rows, columns, K,
-    mesh: tl.constexpr, COPIERS: tl.constexpr, M: tl.constexpr, N: tl.constexpr, STEP: tl.constexpr, GROUP: tl.constexpr, SIZE: tl.constexpr,
+    mesh: tl.constexpr, PUSH: tl.constexpr, COPIERS: tl.constexpr, M: tl.constexpr, N: tl.constexpr, STEP: tl.constexpr, GROUP: tl.constexpr, SIZE: tl.constexpr,
 ):  # fmt: skip
     """``rows`` are those that each device has; at ``counts_ptr`` are the next tile, and how many programs are done."""
     me = tle.shard_id(mesh, 0)
     tle.distributed_barrier(mesh)
     if tl.program_id(0) < COPIERS:
-        bring(a_ptr, tl.program_id(0), K, rows, mesh, COPIERS, M, SIZE)
+        if PUSH:
+            send(a_ptr, tl.program_id(0), K, rows, mesh, COPIERS, M, SIZE)
+        else:
+            bring(a_ptr, tl.program_id(0), K, rows, mesh, COPIERS, M, SIZE)
     of_device, num_n = rows // M, tl.cdiv(columns, N)
     tile = next_tile(counts_ptr)
     while tile < mesh.size * of_device * num_n:
@@ -106,12 +126,14 @@ def all_gather_kernel(
 
 
 def all_gather_gemm(
-    a, b, c, counts, mesh, block=(128, 256, 64), programs=132, copiers=16, group=8, **options
+    a, b, c, counts, mesh, block=(128, 256, 64), programs=132, copiers=16, push=False, group=8, **options
 ):
     """``c = a @ b.T`` on each device of ``mesh``, whose own rows of ``a`` are where they belong in it; the others come there, too.
 
     :param a: (M, K), in symmetric memory; each device's rows are multiples of the tile's.
     :param counts: two 32-bit integers, zero before the first launch.
+    :param copiers: how many programs copy before they multiply.
+    :param push: whether they store the device's own rows at the others, or fetch those of the others.
     """
     (rows, inner), columns = a.shape, b.shape[0]
     m, n, step = block
@@ -125,7 +147,7 @@ def all_gather_gemm(
         TensorDescriptor.from_tensor(a, [m, step]),
         TensorDescriptor.from_tensor(b, [n, step]),
         TensorDescriptor.from_tensor(c, [m, n // 2]),
-        counts, own, columns, inner, mesh, copiers, m, n, step, group, min(m * inner // copiers, 1 << 14), **options,
+        counts, own, columns, inner, mesh, push, copiers, m, n, step, group, min(m * inner // copiers, 1 << 14), **options,
     )  # fmt: skip
 
 
@@ -255,12 +277,12 @@ def check(devices):
     with simulated_mesh(1, devices):
         # Each has its rows of a, and all of b.
         filled = [np.where(np.arange(rows)[:, None] // own == rank, a, 0) for rank in range(devices)]
-        gathered, c = distributed.from_parts(filled), distributed.zeros((rows, columns), np.float16)
         counts = distributed.zeros(2, np.int32)
-        for _ in range(2):
-            all_gather_gemm(gathered, b, c, counts, mesh, copiers=2, **how)
-        for part in c.parts:
-            np.testing.assert_array_equal(part, whole)
+        for push in (False, True):
+            gathered, c = distributed.from_parts(filled), distributed.zeros((rows, columns), np.float16)
+            all_gather_gemm(gathered, b, c, counts, mesh, copiers=2, push=push, **how)
+            for part in c.parts:
+                np.testing.assert_array_equal(part, whole)
     print(f"{devices} devices: all-gather, then the product")
 
     cut = [[np.ascontiguousarray(part) for part in np.split(x, devices, 1)] for x in (a, b)]

@@ -21,8 +21,8 @@ from .tle import _ranks as _layout
 #: Programs of a grid that may wait for those of other ranks.
 PROGRAMS = 4096
 
-#: Programs of a grid that may exchange words with flags: as many as a GPU has multiprocessors, or a few less.
-SLOT_PROGRAMS = 128
+#: Programs of a grid that may exchange words with flags: two for each multiprocessor of a GPU, or a few less.
+SLOT_PROGRAMS = 256
 
 #: Bytes of each rank's symmetric memory for what others store while a kernel adds it up.
 STAGING = 1 << 25
@@ -51,7 +51,7 @@ def _aligned(nbytes):
 class Ranks:
     """The ranks of launches, and a piece of memory for each of them; :mod:`tilewright.tle._ranks` says what a piece begins with."""
 
-    def __init__(self, count, memory, programs, scratch, staging):
+    def __init__(self, count, memory, programs, scratch, staging, slot_programs=SLOT_PROGRAMS):
         self.count = count
         self.programs = programs
         #: Bytes for each program.
@@ -67,7 +67,7 @@ class Ranks:
             ("barrier flags", flags, flag_bytes),
         ]
         self._flags = flags
-        self._slot_programs = min(programs, SLOT_PROGRAMS)
+        self._slot_programs = min(programs, slot_programs)
         self._epochs = _aligned(flags + flag_bytes)
         epoch_bytes = self._slot_programs * count * 4
         self._slots = _aligned(self._epochs + epoch_bytes)
@@ -133,7 +133,7 @@ class SimulatedRanks(Ranks):
 
     def __init__(self, count, memory, programs, scratch):
         # Little, so that programs have several turns.
-        super().__init__(count, memory, programs, scratch, 0)
+        super().__init__(count, memory, programs, scratch, 0, 64)
         self.stride = self.bytes
         self.allowed = self.parts
         # Pages that nobody touches are never made.

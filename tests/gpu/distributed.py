@@ -10,6 +10,7 @@ multicast is not used. The first rank prints: a line for each check, then median
 """
 
 import argparse
+import functools
 import os
 import statistics
 import sys
@@ -387,7 +388,19 @@ def collectives(record, mesh, sizes, algorithms):
     keep(record, result)
 
 
-def products(record, mesh):
+#: How many programs copy, and whether they store at the others what these need: other ways than the examples' own.
+WAYS = [(8, True), (16, True), (32, True), (8, False), (32, False)]
+
+
+def in_ways(ways, run):
+    """``run`` by each of them."""
+    return {
+        f"{copiers} {'push' if push else 'fetch'}": functools.partial(run, copiers=copiers, push=push)
+        for copiers, push in (WAYS if ways else ())
+    }
+
+
+def products(record, mesh, ways):
     """Of M by N over K in all: all-gather of rows with N / ranks columns each, sums with K / ranks each."""
     import gemm_across_devices as gemms
 
@@ -411,9 +424,11 @@ def products(record, mesh):
             dist.all_gather_into_tensor(whole_a, mine)
             torch.matmul(whole_a, b.T, out=other)
 
-        report(record, "all-gather, product", N, K, c, other, gather_then,
-               lambda a=a, b=b, c=c: gemms.all_gather_gemm(a, b, c, counts, mesh, num_warps=8, num_stages=3),
-               lambda whole_a=whole_a, b=b, other=other: torch.matmul(whole_a, b.T, out=other))  # fmt: skip
+        how = dict(num_warps=8, num_stages=3)
+        ours = functools.partial(gemms.all_gather_gemm, a, b, c, counts, mesh, **how)
+        report(record, "all-gather, product", N, K, c, other, gather_then, ours,
+               lambda whole_a=whole_a, b=b, other=other: torch.matmul(whole_a, b.T, out=other), in_ways(ways, ours),
+               (a[: rank * own], a[(rank + 1) * own :]))  # fmt: skip
 
         a = torch.randn(M, K // ranks, dtype=torch.float16, device="cuda")
         b = torch.randn(N, K // ranks, dtype=torch.float16, device="cuda")
@@ -431,66 +446,65 @@ def products(record, mesh):
         def alone(a=a, b=b, product=product):
             torch.matmul(a, b.T, out=product)
 
-        how = dict(num_warps=8, num_stages=3)
         report(record, "product, reduce-scatter", N, K, c[:own], scattered, then_scatter,
                lambda a=a, b=b, c=c, h=handed: gemms.gemm_reduce_scatter(a, b, h, c[:own], counts, mesh, **how), alone)  # fmt: skip
         report(record, "product, all-reduce", N, K, c, product, then_reduce,
                lambda a=a, b=b, c=c, h=handed: gemms.gemm_all_reduce(a, b, h, c, counts, mesh, **how), alone)  # fmt: skip
 
 
-def report(record, name, N, K, ours, others, theirs, run, alone):
-    dist.barrier()
-    run()
+def report(record, name, N, K, ours, others, theirs, run, alone, ways=None, come=()):
+    """``come`` comes from other ranks."""
     theirs()
-    torch.testing.assert_close(ours, others, rtol=2e-2, atol=5e-1)
+    for way in (run, *(ways or {}).values()):
+        for stale in (ours, *come):
+            stale.fill_(float("nan"))
+        torch.cuda.synchronize()
+        dist.barrier()
+        way()
+        torch.testing.assert_close(ours, others, rtol=2e-2, atol=5e-1)
     case = f"{name}, {N:,} × {K:,}"
     result = Result("products across devices", case, case)
-    competitors = {OURS: run, "cuBLAS and NCCL": theirs, "cuBLAS alone": alone}
+    competitors = {OURS: run, "cuBLAS and NCCL": theirs, "cuBLAS alone": alone} | (ways or {})
     result.graph = {who: in_graph(other, 3, 7) for who, other in competitors.items()}
     keep(record, result)
 
 
-def attention(record, mesh):
-    """The same kernel with all on one GPU, beside it over all: heads of 128, as many tokens in all."""
+def attention(record, mesh, ways):
+    """The same kernel with all on one GPU, beside it over all: heads of 128, as many tokens in all. Each GPU has all for itself, too, and so each is as warm by
+    one as by the other: they take turns."""
     import ring_attention as ring
 
     ranks, rank, (heads, tokens, d) = dist.get_world_size(), dist.get_rank(), (8, 65536, 128)
-    counts = torch.zeros(2, dtype=torch.int32, device="cuda")
+    counts, own = torch.zeros(2, dtype=torch.int32, device="cuda"), tokens // ranks
     torch.manual_seed(0)
     q, k, v = (torch.randn(heads, tokens, d, dtype=torch.float16, device="cuda") for _ in range(3))
     keys, values = (distributed.empty((heads * tokens * d,), torch.float16) for _ in range(2))
-    how = dict(block=(128, 64), num_warps=8, num_stages=3)
-    one = torch.empty_like(q)
-    keys.copy_(k.view(-1))
-    values.copy_(v.view(-1))
-    alone = 0.0
-    if rank == 0:
-        whole = [x.view(1, heads, tokens, d) for x in (keys, values)]
-        ring.ring_attention(q, *whole, one, counts, mesh[0:1], **how)
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        ring.ring_attention(q, *whole, one, counts, mesh[0:1], **how)
-        end.record()
-        torch.cuda.synchronize()
-        alone = begin.elapsed_time(end)
-    dist.barrier()
-    alone = slowest([alone])
-    own = tokens // ranks
-    dist.broadcast(one, 0)
     mine = [x.view(ranks, heads, own, d) for x in (keys, values)]
     for to, x in zip(mine, (k, v)):
         to.zero_()
         to[rank].copy_(x[:, rank * own : (rank + 1) * own])
+    part = q[:, rank * own : (rank + 1) * own].contiguous()
+    one, o = torch.empty_like(q), torch.empty_like(part)
+    how = dict(block=(128, 64), num_warps=8, num_stages=3)
+    alone = functools.partial(
+        ring.ring_attention, q, k[None], v[None], one, counts, mesh[rank : rank + 1], **how
+    )
+    ours = functools.partial(ring.ring_attention, part, *mine, o, counts, mesh, **how)
+    runs = {OURS: ours, "one GPU": alone} | in_ways(ways, ours)
     torch.cuda.synchronize()
     dist.barrier()
-    part = q[:, rank * own : (rank + 1) * own].contiguous()
-    o = torch.empty_like(part)
-    run = lambda: ring.ring_attention(part, *mine, o, counts, mesh, **how)
-    run()
-    torch.testing.assert_close(o, one[:, rank * own : (rank + 1) * own], rtol=1e-2, atol=1e-2)
+    alone()
+    for run in runs.values():
+        o.zero_()
+        run()
+        if run is not alone:
+            torch.testing.assert_close(o, one[:, rank * own : (rank + 1) * own], rtol=1e-2, atol=1e-2)
     case = f"attention, {heads} heads of {d}, {tokens:,} tokens"
     result = Result("products across devices", case, case)
-    result.graph = {OURS: in_graph(run, 1, 5), "one GPU": alone}
+    result.graph = {name: [] for name in runs}
+    for _ in range(3):
+        for name, run in runs.items():
+            result.graph[name] += in_graph(run, 1, 2)
     keep(record, result)
 
 
@@ -527,6 +541,9 @@ def main():
         default=("one_shot", "two_shot", "ring", "push", "low_latency"),
         help="the algorithms",
     )
+    options.add_argument(
+        "--ways", action="store_true", help="other ways of copying than those of the examples, too"
+    )
     given = options.parse_args()
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group("nccl")
@@ -541,9 +558,9 @@ def main():
     if "collectives" in given.only:
         collectives(record, mesh, given.bytes, given.how)
     if "products" in given.only:
-        products(record, mesh)
+        products(record, mesh, given.ways)
     if "attention" in given.only:
-        attention(record, mesh)
+        attention(record, mesh, given.ways)
     if "fault" in given.only:
         fault(mesh)
     dist.destroy_process_group()

@@ -194,7 +194,7 @@ def test_random_chains(device):
         mesh, specs, factors, shape = random_chain(seed, 8 if simulated else 64)
         x = array(shape, np.int32, seed)
         nodes = math.prod(n for n, level in zip(mesh.shape, mesh.dim_levels) if level == "node")
-        with simulated_mesh(nodes, mesh.size // nodes, programs=1):
+        with simulated_mesh(nodes, mesh.size // nodes, programs=1, scratch=1 << 16):
             out = distributed.zeros(specs[-1].local_shape(shape), np.int32)
             data = distributed.from_parts(parts_of(x, specs[0], seed))
             chain_kernel[(1,)](data, out, specs, factors, shape)

@@ -20,9 +20,9 @@ from . import _ranks, _transfer
 
 
 @constexpr_function
-def _tile(size, itemsize):
-    # Elements that a program sends to each at once: what a slot holds, or less, so that the programs have some each.
-    most = 4 * _ranks.SLOT // itemsize
+def _tile(size, itemsize, members):
+    # Elements that a program sends to each at once: what a slot holds, or less, so that the programs have some each, and threads registers for all.
+    most = 4 * min(_ranks.SLOT, 4096 // members) // itemsize
     tile = 128
     while tile < most and tile * 128 < size:
         tile = 2 * tile
@@ -121,7 +121,7 @@ def exchange(x, to: core.constexpr, out, count: core.constexpr, size: core.const
     plan: core.constexpr = x.spec.boxes(to, x.shape)
     box: core.constexpr = plan[0]
     elements: core.constexpr = _transfer._product(box)
-    tile: core.constexpr = _tile(elements, size)
+    tile: core.constexpr = _tile(elements, size, members)
     dtype: core.constexpr = x.handle.dtype.element_ty
     me = _ranks._rank(count)
     number = _ranks._number_of(me, x.spec.ranks())

@@ -48,7 +48,7 @@ SIGNAL = core.constexpr(16)
 SIGNALS = core.constexpr(8192)
 GROUPS = core.constexpr(8)
 TABLE = core.constexpr(8208)
-SLOT = core.constexpr(512)
+SLOT = core.constexpr(1024)
 
 
 @builtin
