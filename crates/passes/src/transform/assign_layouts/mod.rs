@@ -197,6 +197,8 @@ struct Access {
     vec: Vec<u32>,
     /// Bits of an element.
     bits: u32,
+    /// Whether it goes to single elements of a buffer, here and there: in whatever encoding, as many accesses of words.
+    scattered: bool,
 }
 
 struct Assigner<'a> {
@@ -382,6 +384,9 @@ impl Assigner<'_> {
         }
         let layout = |enc| TileLayout::new(self.encoding(enc), shape).ok();
         let (Some(own), Some(there)) = (layout(access.own), layout(enc)) else { return false };
+        if access.scattered {
+            return there.num_registers() <= own.num_registers();
+        }
         let cost = Self::access_cost(access, shape, &own);
         // A conversion costs instructions too, but for words that a thread has one by one (the pairs of a product in 16 bits)
         // fewer than their accesses.

@@ -277,7 +277,8 @@ impl Assigner<'_> {
                 .collect();
             let wanted = vec[order[0] as usize];
             let own = self.default_encoding(&shape, bits); // replaced below
-            self.accesses.insert(op, Access { own, fast: order[0], vec, bits });
+            let scattered = self.module.is_shared_pointer(ty) && facts.dims.iter().all(|d| d.contiguity == 0);
+            self.accesses.insert(op, Access { own, fast: order[0], vec, bits, scattered });
             let stored = tt::Store::cast(self.module, op).map(|s| s.value(self.module));
             let key = (shape, order, stored.is_some_and(|v| self.is_made_of_dots(v)));
             let group = groups.entry(key.clone()).or_insert_with(|| {
