@@ -1,9 +1,10 @@
 """Which elements of a row are its largest, in any order: the selector of sparse attention, rows of up to half a million scores.
 
-A row is shared by the programs of a cluster, which read it twice. First each counts the leading bits of its keys (``topk.py``) in shared
-memory; behind the cluster's barrier every program adds up what all have counted, and knows which of these bits the threshold has, and
-how many elements of each kind the programs before it have. Then they write down what is larger, and hand the few elements that have the
-threshold's bits to the first program, which selects among them alone. Only if these are too many is the row read again for more bits.
+Floats become unsigned keys of the same order (``topk.py``). A short row lies in the registers of one program, which finds the smallest key
+that is selected by counting keys by their leading bits in shared memory, a few bits a round. A long row is shared by the programs of a
+cluster, and read once: a sample of it, the same for all of them, says which key a few more than ``K`` elements will have reached, and what has reached
+it goes to the first program, which selects among these few as from a short row. Where the sample was misleading, the row is counted as a whole, by
+all programs, who add up each other's counts.
 """
 
 import sys
@@ -17,6 +18,11 @@ from tilewright.language.core import _aggregate as aggregate
 sys.path.insert(0, str(Path(__file__).parent))
 
 from topk import to_key
+
+
+@triton.constexpr_function
+def _digits(bins, num_warps):
+    return tle.gpu.BlockEncoding([max(1, bins // (32 * num_warps))], [32], [num_warps], [0])
 
 
 @aggregate
@@ -55,19 +61,35 @@ class Threshold:
         return ((key >> tl.maximum(self.unknown - RADIX, 0).to(tl.uint32)) & ((1 << RADIX) - 1)).to(tl.int32)
 
     @triton.jit
-    def narrowed(self, count, RADIX: tl.constexpr):
-        """With the digit of which the threshold is, where so many of the equal keys have each digit; and that digit."""
-        digits = tl.arange(0, 1 << RADIX)
+    def narrowed(self, count, picked, RADIX: tl.constexpr):
+        """With the digit of which the threshold is, where so many of the equal keys have each digit; and that digit.
+
+        ``picked`` is a buffer of shape [3, 1], by which the thread that has the digit tells all others.
+        """
+        bins: tl.constexpr = 1 << RADIX
+        # Neighbouring digits in one thread, for the sake of the scan.
+        count = tle.gpu.set_layout(count, _digits(bins, tl.num_warps()))
         larger, _ = tle.cumsum(count, 0, reverse=True)
         here = (larger < self.wanted) & (larger + count >= self.wanted)
-        digit = tl.sum(tl.where(here, digits, 0))
+        first = tl.zeros([bins], tl.int32)
+        tl.store(tle.gpu.local_ptr(picked.slot(0), (first,)), tl.arange(0, bins), mask=here)
+        tl.store(tle.gpu.local_ptr(picked.slot(1), (first,)), count, mask=here)
+        tl.store(tle.gpu.local_ptr(picked.slot(2), (first,)), larger, mask=here)
+        digit = tl.load(tle.gpu.local_ptr(picked, (0, 0)))
+        equal = tl.load(tle.gpu.local_ptr(picked, (1, 0)))
+        wanted = self.wanted - tl.load(tle.gpu.local_ptr(picked, (2, 0)))
         unknown = tl.maximum(self.unknown - RADIX, 0)
         shift = unknown.to(tl.uint32)
         bits = self.bits | (digit.to(tl.uint32) << shift)
-        known = self.known | (tl.full([], (1 << RADIX) - 1, tl.uint32) << shift)
-        equal = tl.sum(tl.where(here, count, 0))
-        wanted = self.wanted - tl.sum(tl.where(here, larger, 0))
+        known = self.known | (tl.full([], bins - 1, tl.uint32) << shift)
         return Threshold(bits, known, unknown, equal, wanted), digit
+
+
+@triton.jit
+def unknown_threshold(bits, equal, wanted):
+    """That of ``equal`` keys of so many bits, of which nothing is known."""
+    nothing = tl.zeros([], tl.uint32)
+    return Threshold(nothing, nothing, bits.to(tl.int32), equal, wanted)
 
 
 @triton.jit
@@ -78,10 +100,162 @@ def count_digits(threshold, key, inside, counts, RADIX: tl.constexpr):
 
 
 @triton.jit
+def narrowed_among(threshold, key, inside, counts, picked, RADIX: tl.constexpr):
+    """The threshold with one more digit, of keys in registers."""
+    counts.store(tl.zeros([1 << RADIX], tl.int32))
+    count_digits(threshold, key, inside, counts, RADIX)
+    threshold, _ = threshold.narrowed(counts.load(), picked, RADIX)
+    return threshold
+
+
+@triton.jit
 def take_places(counter, taken):
     """A number for each element that takes one, from a buffer of one element on."""
     place = tle.gpu.local_ptr(counter, (tl.zeros(taken.shape, tl.int32),))
     return tl.atomic_add(place, 1, mask=taken, sem="relaxed")
+
+
+@triton.jit
+def select_among(threshold, key, index, inside, out, counts, picked, RADIX: tl.constexpr):
+    """Writes the indices of the largest of the keys in registers, as many as ``threshold`` wants."""
+    selected = threshold.wanted
+    while threshold.is_found() == 0:
+        threshold = narrowed_among(threshold, key, inside, counts, picked, RADIX)
+    next_larger = tle.gpu.alloc([1], dtype=tl.int32, init_value=tl.zeros([1], tl.int32))
+    begin = selected - threshold.wanted
+    next_equal = tle.gpu.alloc([1], dtype=tl.int32, init_value=begin + tl.zeros([1], tl.int32))
+    larger = inside & threshold.is_larger(key)
+    tl.store(out + take_places(next_larger, larger), index, mask=larger)
+    equal = inside & threshold.is_equal(key)
+    place = take_places(next_equal, equal)
+    tl.store(out + place, index, mask=equal & (place < selected))
+
+
+@triton.jit
+def sampled_bound(x_ptr, n, end, selected, counts, picked, SAMPLE: tl.constexpr, RADIX: tl.constexpr):
+    """A key that ``selected`` of the row's first ``end`` elements reach, most likely, and not many more.
+
+    The sample is runs of 32 elements at equal distances.
+    """
+    i = tl.arange(0, SAMPLE)
+    at = i // 32 * (n // SAMPLE * 32) + i % 32
+    key = to_key(tl.load(x_ptr + at))
+    inside = at < end
+    # As many of them as there must be on average, and four times the deviation.
+    average = selected.to(tl.float32) * SAMPLE / n
+    wanted = (average + 4 * tl.sqrt(average) + 4).to(tl.int32)
+    stride = n // SAMPLE * 32
+    there = tl.minimum(end // stride * 32 + tl.minimum(end % stride, 32), SAMPLE)
+    threshold = unknown_threshold(tl.full([], 32, tl.int32), there, wanted)
+    while (threshold.unknown > 0) & (threshold.equal * 4 > wanted) & (there > wanted):
+        threshold = narrowed_among(threshold, key, inside, counts, picked, RADIX)
+    return threshold.bits
+
+
+@triton.jit
+def select_short(x_ptr, out, n, end, selected, counts, picked, ROOM: tl.constexpr, RADIX: tl.constexpr):
+    """Selects from a row that one program's registers hold."""
+    at = tl.arange(0, ROOM)
+    key = to_key(tl.load(x_ptr + at, mask=at < n, other=0.0))
+    threshold = unknown_threshold(tl.full([], 32, tl.int32), end, selected)
+    select_among(threshold, key, at, at < end, out, counts, picked, RADIX)
+
+
+@triton.jit
+def gather_above(x_ptr, n, begin, stop, bound, keys, indices, TILE: tl.constexpr):
+    """Puts what has reached ``bound`` into buffers, as far as there is room; how many there are."""
+    room: tl.constexpr = keys.shape[0]
+    next_place = tle.gpu.alloc([1], dtype=tl.int32, init_value=tl.zeros([1], tl.int32))
+    for first in range(begin, stop, TILE):
+        at = first + tl.arange(0, TILE)
+        key = to_key(tl.load(x_ptr + at, mask=at < n, other=0.0))
+        reached = (at < stop) & (key >= bound)
+        place = take_places(next_place, reached)
+        reached &= place < room
+        tl.store(tle.gpu.local_ptr(keys, (place,)), key - bound, mask=reached)
+        tl.store(tle.gpu.local_ptr(indices, (place,)), at, mask=reached)
+    return tl.load(tle.gpu.local_ptr(next_place, (0,)))
+
+
+@triton.jit
+def hand_over(count, keys, indices, to_keys, to_indices, total, MESH: tl.constexpr, STEP: tl.constexpr):
+    """Adds what this program has gathered to the first program's buffers; how many all have, there is room or not."""
+    room: tl.constexpr = keys.shape[0]
+    total = tle.remote(tle.gpu.local_ptr(total, (0,)), 0, MESH)
+    # The first program has set its total to zero.
+    tle.distributed_barrier(MESH)
+    begin = tl.atomic_add(total, count, sem="relaxed")
+    for first in range(0, tl.minimum(count, room), STEP):
+        i = first + tl.arange(0, STEP)
+        there = (i < count) & (begin + i < room)
+        key = tl.load(tle.gpu.local_ptr(keys, (i,)), mask=there)
+        index = tl.load(tle.gpu.local_ptr(indices, (i,)), mask=there)
+        tl.store(tle.remote(tle.gpu.local_ptr(to_keys, (begin + i,)), 0, MESH), key, mask=there)
+        tl.store(tle.remote(tle.gpu.local_ptr(to_indices, (begin + i,)), 0, MESH), index, mask=there)
+    tle.distributed_barrier(MESH)
+    return tl.load(total)
+
+
+@triton.jit
+def highest_bit(x):
+    """How many bits numbers up to ``x``, which is not 0, have."""
+    return ((x.to(tl.float32).to(tl.int32, bitcast=True) >> 23) - 126).to(tl.int32)
+
+
+@triton.jit
+def select_gathered(keys, indices, held, selected, out, counts, picked, RADIX: tl.constexpr):
+    """Selects among the first ``held`` keys in a buffer."""
+    i = tl.arange(0, keys.shape[0])
+    inside = i < held
+    key = tl.load(tle.gpu.local_ptr(keys, (i,)), mask=inside, other=0)
+    index = tl.load(tle.gpu.local_ptr(indices, (i,)), mask=inside, other=0)
+    bits = tl.minimum(highest_bit(tl.max(key) | 1), 32)
+    threshold = unknown_threshold(bits, held, selected)
+    select_among(threshold, key, index, inside, out, counts, picked, RADIX)
+
+
+@triton.jit
+def select_by_counting(x_ptr, out, n, begin, stop, end, selected, counts, picked, MESH: tl.constexpr, TILE: tl.constexpr, RADIX: tl.constexpr):  # fmt: skip
+    """Selects by counting all of the row as often as it takes; the programs of ``MESH`` have a part each."""
+    parts: tl.constexpr = MESH.size
+    bins: tl.constexpr = 1 << RADIX
+    part = tle.shard_id(MESH, 0)
+    threshold = unknown_threshold(tl.full([], 32, tl.int32), end, selected)
+    # Elements that the programs before this one have: of those that are larger, and of those that are equal.
+    larger_before = tl.zeros([], tl.int32)
+    equal_before = begin
+    while threshold.is_found() == 0:
+        counts.store(tl.zeros([bins], tl.int32))
+        for first in range(begin, stop, TILE):
+            at = first + tl.arange(0, TILE)
+            key = to_key(tl.load(x_ptr + at, mask=at < n, other=0.0))
+            count_digits(threshold, key, at < stop, counts, RADIX)
+        count = tl.zeros([bins], tl.int32)
+        before = tl.zeros([bins], tl.int32)
+        if parts > 1:
+            tle.distributed_barrier(MESH)
+            for of in tl.static_range(parts):
+                theirs = tle.remote(counts, of, MESH)
+                theirs = tl.load(tle.gpu.local_ptr(theirs, (tl.arange(0, bins),)))
+                count += theirs
+                before += tl.where(of < part, theirs, 0)
+            tle.distributed_barrier(MESH)
+        else:
+            count = counts.load()
+        threshold, digit = threshold.narrowed(count, picked, RADIX)
+        larger_before += tl.sum(tl.where(tl.arange(0, bins) > digit, before, 0))
+        equal_before = tl.sum(tl.where(tl.arange(0, bins) == digit, before, 0))
+    next_larger = tle.gpu.alloc([1], dtype=tl.int32, init_value=larger_before + tl.zeros([1], tl.int32))
+    begin_equal = selected - threshold.wanted + equal_before
+    next_equal = tle.gpu.alloc([1], dtype=tl.int32, init_value=begin_equal + tl.zeros([1], tl.int32))
+    for first in range(begin, stop, TILE):
+        at = first + tl.arange(0, TILE)
+        key = to_key(tl.load(x_ptr + at, mask=at < n, other=0.0))
+        larger = (at < stop) & threshold.is_larger(key)
+        tl.store(out + take_places(next_larger, larger), at, mask=larger)
+        equal = (at < stop) & threshold.is_equal(key)
+        place = take_places(next_equal, equal)
+        tl.store(out + place, at, mask=equal & (place < selected))
 
 
 @triton.jit
@@ -93,113 +267,52 @@ def select_kernel(
     K: tl.constexpr,
     TILE: tl.constexpr,
     RADIX: tl.constexpr,
-    FEW: tl.constexpr,
+    ROOM: tl.constexpr,
+    SAMPLE: tl.constexpr,
     MESH: tl.constexpr,
 ):
     """The indices of the ``K`` largest among the first ``ends_ptr[row]`` scores of each row, in no particular order.
 
     ``x_ptr``: rows of ``n`` float32. ``indices_ptr``: ``K`` int32 a row; -1 where a row has fewer scores. The programs of ``MESH``, a
-    mesh of one cluster, share a row and read ``TILE`` elements at a time; ``RADIX`` bits are found a round, until at most ``FEW``
-    elements are left to choose from.
+    mesh of one cluster, share a row and read ``TILE`` elements at a time; ``RADIX`` bits are found a round. They select among ``ROOM`` elements,
+    which a sample of ``SAMPLE`` elements has them choose; without a sample that is the whole row, and there is one of them.
     """
     parts: tl.constexpr = MESH.size
-    bins: tl.constexpr = 1 << RADIX
     row = tl.program_id(0) // parts
     part = tle.shard_id(MESH, 0)
     x_ptr += row.to(tl.int64) * n
     out = indices_ptr + row * K
     end = tl.load(ends_ptr + row)
-    share = tl.cdiv(end, parts * 16) * 16
-    begin = part * share
-    stop = tl.minimum(begin + share, end)
     selected = tl.minimum(end, K)
-
-    nothing = tl.zeros([], tl.uint32)
-    threshold = Threshold(nothing, nothing, tl.full([], 32, tl.int32), end, selected)
-    counts = tle.gpu.alloc([(32 + RADIX - 1) // RADIX, bins], dtype=tl.int32)
-    # Elements that the programs before this one have: of those that are larger, and of those that are equal.
-    larger_before = tl.zeros([], tl.int32)
-    equal_before = begin
-    round = tl.zeros([], tl.int32)
-    while (threshold.equal > FEW) & (threshold.is_found() == 0):
-        own = counts.slot(round)
-        own.store(tl.zeros([bins], tl.int32))
-        for first in range(begin, stop, TILE):
-            at = first + tl.arange(0, TILE)
-            key = to_key(tl.load(x_ptr + at, mask=at < n, other=0.0))
-            count_digits(threshold, key, at < stop, own, RADIX)
-        count = tl.zeros([bins], tl.int32)
-        before = tl.zeros([bins], tl.int32)
+    counts = tle.gpu.alloc([1 << RADIX], dtype=tl.int32)
+    picked = tle.gpu.alloc([3, 1], dtype=tl.int32)
+    if SAMPLE == 0:
+        select_short(x_ptr, out, n, end, selected, counts, picked, ROOM, RADIX)
+    else:
+        share = tl.cdiv(end, parts * 16) * 16
+        begin = part * share
+        stop = tl.minimum(begin + share, end)
+        total = tle.gpu.alloc([1], dtype=tl.int32, init_value=tl.zeros([1], tl.int32))
+        bound = sampled_bound(x_ptr, n, end, selected, counts, picked, SAMPLE, RADIX)
+        keys, indices = tle.gpu.alloc([ROOM], dtype=tl.uint32), tle.gpu.alloc([ROOM], dtype=tl.int32)
+        held = gather_above(x_ptr, n, begin, stop, bound, keys, indices, TILE)
         if parts > 1:
-            tle.distributed_barrier(MESH)
-            for of in tl.static_range(parts):
-                theirs = tle.remote(own, of, MESH)
-                theirs = tl.load(tle.gpu.local_ptr(theirs, (tl.arange(0, bins),)))
-                count += theirs
-                before += tl.where(of < part, theirs, 0)
+            all_keys, all_indices = (
+                tle.gpu.alloc([ROOM], dtype=tl.uint32),
+                tle.gpu.alloc([ROOM], dtype=tl.int32),
+            )
+            held = hand_over(held, keys, indices, all_keys, all_indices, total, MESH, TILE // 8)
         else:
-            count = own.load()
-        threshold, digit = threshold.narrowed(count, RADIX)
-        larger_before += tl.sum(tl.where(tl.arange(0, bins) > digit, before, 0))
-        equal_before = tl.sum(tl.where(tl.arange(0, bins) == digit, before, 0))
-        round += 1
-
-    few_keys = tle.gpu.alloc([FEW], dtype=tl.uint32)
-    few_indices = tle.gpu.alloc([FEW], dtype=tl.int32)
-    next_larger = tle.gpu.alloc([1], dtype=tl.int32, init_value=larger_before + tl.zeros([1], tl.int32))
-    next_equal = tle.gpu.alloc([1], dtype=tl.int32, init_value=equal_before + tl.zeros([1], tl.int32))
-    if parts > 1 and round == 0:
-        # The first program must have begun before others write to its memory.
-        tle.distributed_barrier(MESH)
-    for first in range(begin, stop, TILE):
-        at = first + tl.arange(0, TILE)
-        key = to_key(tl.load(x_ptr + at, mask=at < n, other=0.0))
-        larger = (at < stop) & threshold.is_larger(key)
-        tl.store(out + take_places(next_larger, larger), at, mask=larger)
-        equal = (at < stop) & threshold.is_equal(key)
-        # Where nothing is known yet, all are equal, and have their numbers already.
-        place = tl.where(round == 0, at, take_places(next_equal, equal & (round > 0)))
-        if threshold.is_found():
-            place += selected - threshold.wanted
-            tl.store(out + place, at, mask=equal & (place < selected))
+            all_keys, all_indices = keys, indices
+        if (held >= selected) & (held <= ROOM):
+            if part == 0:
+                select_gathered(all_keys, all_indices, held, selected, out, counts, picked, RADIX)
         else:
-            to_keys = tle.gpu.local_ptr(few_keys, (place,))
-            to_indices = tle.gpu.local_ptr(few_indices, (place,))
-            if parts > 1:
-                to_keys, to_indices = tle.remote(to_keys, 0, MESH), tle.remote(to_indices, 0, MESH)
-            tl.store(to_keys, key, mask=equal)
-            tl.store(to_indices, at, mask=equal)
-    if parts > 1:
-        tle.distributed_barrier(MESH)
-    if part == 0:
-        if threshold.is_found() == 0:
-            select_few(threshold, few_keys, few_indices, out, selected, RADIX)
+            select_by_counting(x_ptr, out, n, begin, stop, end, selected, counts, picked, MESH, TILE, RADIX)
+    if part == 0 and end < K:
         for first in range(0, K, 1024):
             i = first + tl.arange(0, 1024)
             tl.store(out + i, -1, mask=(i >= end) & (i < K))
-
-
-@triton.jit
-def select_few(threshold, keys, indices, out, selected, RADIX: tl.constexpr):
-    """Writes the last indices of the ``selected`` ones, of elements that are equal to the threshold so far, in buffers."""
-    inside = tl.arange(0, keys.shape[0]) < threshold.equal
-    key = tl.load(tle.gpu.local_ptr(keys, (tl.arange(0, keys.shape[0]),)), mask=inside, other=0)
-    index = tl.load(tle.gpu.local_ptr(indices, (tl.arange(0, keys.shape[0]),)), mask=inside, other=0)
-    begin = selected - threshold.wanted
-    counts = tle.gpu.alloc([1 << RADIX], dtype=tl.int32)
-    inside &= threshold.is_equal(key)
-    while threshold.is_found() == 0:
-        counts.store(tl.zeros([1 << RADIX], tl.int32))
-        count_digits(threshold, key, inside, counts, RADIX)
-        threshold, _ = threshold.narrowed(counts.load(), RADIX)
-    next_larger = tle.gpu.alloc([1], dtype=tl.int32, init_value=begin + tl.zeros([1], tl.int32))
-    begin = selected - threshold.wanted
-    next_equal = tle.gpu.alloc([1], dtype=tl.int32, init_value=begin + tl.zeros([1], tl.int32))
-    larger = inside & threshold.is_larger(key)
-    tl.store(out + take_places(next_larger, larger), index, mask=larger)
-    equal = inside & threshold.is_equal(key)
-    place = take_places(next_equal, equal)
-    tl.store(out + place, index, mask=equal & (place < selected))
 
 
 def parts_of(n, rows):
@@ -209,14 +322,25 @@ def parts_of(n, rows):
     return min(most, triton.next_power_of_2(max(1, wanted)))
 
 
-def select(x, ends, k, indices, parts=None, radix=11, num_warps=None, few=4096, maxnreg=None):
-    """Puts the indices of the ``k`` largest of the first ``ends[row]`` scores of each row into ``indices``."""
+def select(
+    x, ends, k, indices, parts=None, radix=11, num_warps=None, room=None, sample=4096, each=8, maxnreg=None
+):
+    """Puts the indices of the ``k`` largest of the first ``ends[row]`` scores of each row into ``indices``.
+
+    :param parts: programs that share a row. :param room: among how many elements is selected in the end, a power of 2. Where that is less than a row
+        has, ``sample`` elements of it are looked at first.
+    :param each: elements that a thread reads at a time.
+    """
     rows, n = x.shape
-    parts = parts or parts_of(n, rows)
+    short = triton.next_power_of_2(n)
+    room = min(room or max(8192, triton.next_power_of_2(4 * k)), short)
+    parts = (parts or parts_of(n, rows)) if room < short else 1
+    sample = 0 if room == short else min(sample, short // 2)
     num_warps = num_warps or (32 if n > 32768 * parts else 16)
     mesh = tle.device_mesh({"block_cluster": parts})
     options = {"num_warps": num_warps, "maxnreg": maxnreg}
-    select_kernel[(rows,)](x, indices, ends, n, k, 256 * num_warps, radix, few, mesh, **options)
+    tile = 32 * each * num_warps
+    select_kernel[(rows,)](x, indices, ends, n, k, tile, radix, room, sample, mesh, **options)
 
 
 def check(x, ends, k, indices):

@@ -472,6 +472,16 @@ def plain_select_kernel(x_ptr, indices_ptr, N, K: tl.constexpr, TILE: tl.constex
         equal_done += tl.sum(is_equal)
 
 
+def selector_configs(rows, n, k):
+    """Rows that registers hold, and one wave of programs that share rows, with a tile each at least."""
+    short = [{"room": n, "num_warps": w, "radix": r} for w in (4, 8, 16, 32) for r in (8, 10, 11) if n <= min(8192, 1024 * w)]  # fmt: skip
+    shared = [{"parts": p, "room": room, "sample": s, "num_warps": w, "each": e} for p in (1, 2, 4, 8, 16)
+              for room in (2048, 4096, 8192) for s in (2048, 4096) for w in (16, 32) for e in (8, 16)
+              if 2 * k <= room < n and s < n and 32 * e * w <= n // p <= 1 << 19 and p * rows * w <= 132 * 64
+              and 64 <= room // w <= 512]  # fmt: skip
+    return short + shared
+
+
 def topk_selector_rows(record):
     lengths = [(4096, 128), (8192, 256), (32768, 1024), (131072, 2048), (262144, 2048), (524288, 2048)]
     for rows in (1, 64):
@@ -480,16 +490,13 @@ def topk_selector_rows(record):
             ends = torch.full((rows,), n, device="cuda", dtype=torch.int32)
             ours, theirs = [torch.empty(rows, k, device="cuda", dtype=torch.int32) for _ in range(2)]
 
-            def run(parts, radix, num_warps, few, maxnreg):
-                topk_selector.select(x, ends, k, ours, parts, radix, num_warps, few, maxnreg)
+            def run(**config):
+                topk_selector.select(x, ends, k, ours, **config)
 
             def run_triton(tile, num_warps):
                 plain_select_kernel[(rows,)](x, theirs, n, k, tile, num_warps=num_warps)
 
-            # One wave of programs, each with a few tiles at least.
-            configs = [{"parts": p, "radix": r, "num_warps": w, "few": few, "maxnreg": m} for p in (1, 2, 4, 5, 8, 16) for r in (10, 11)
-                       for w, m in ((16, None), (16, 40), (32, None)) for few in (2048, 4096)
-                       if 256 * w <= n // p <= 131072 and p * rows * w <= 132 * 64 and (n <= 32768) == (few == 2048)]  # fmt: skip
+            configs = selector_configs(rows, n, k)
             working, refused = timing.compiled(run, configs)
             for reason in refused.items():
                 print("refused", *reason)

@@ -78,24 +78,32 @@ def test_topk(device, dtype, rows, n, k, radix):
 
 
 @pytest.mark.parametrize(
-    ("n", "k", "parts", "radix", "few"),
+    ("n", "k", "parts", "radix", "room", "sample"),
     [
-        (3000, 64, 1, 11, 256),
-        (3000, 64, 2, 8, 512),
-        (3000, 64, 2, 11, 4096),
-        (9000, 2048, 4, 11, 1024),
-        (2001, 300, 4, 4, 32),
+        (3000, 64, 1, 11, 4096, 0),
+        (3000, 64, 1, 8, 512, 512),
+        (3000, 64, 2, 11, 512, 512),
+        (9000, 2048, 4, 11, 4096, 2048),
+        (9000, 2048, 4, 11, 2048, 2048),
+        (2001, 300, 4, 4, 512, 256),
     ],
 )
-def test_topk_selector(device, n, k, parts, radix, few):
+def test_topk_selector(device, n, k, parts, radix, room, sample):
     module = example("topk_selector")
-    x = np.random.default_rng(n).standard_normal((5, n)).astype(np.float32)
+    x = np.random.default_rng(n).standard_normal((7, n)).astype(np.float32)
     x[1] = np.round(x[1])
     x[3] = 1.5
     x[4, ::2] = x[4, 0]
-    ends = np.array([n, n - 1, k // 2, n, n - 5], np.int32)
-    indices = device.array(np.full((5, k), -2, np.int32))
-    module.select(device.array(x), device.array(ends), k, indices, parts, radix, num_warps=4, few=few)
+    # A sample of these leads to too few, and to too many.
+    sampled = np.arange(n) // 32 % max(1, n // max(1, sample)) == 0
+    x[5, sampled] += 100
+    x[6, sampled] -= 100
+    ends = np.array([n, n - 1, k // 2, n, n - 5, n, n - 1], np.int32)
+    ends[2] = 0 if parts == 2 else k // 2
+    indices = device.array(np.full((7, k), -2, np.int32))
+    module.select(
+        device.array(x), device.array(ends), k, indices, parts, radix, num_warps=4, room=room, sample=sample
+    )
     # Who takes a place first is left to chance: backends need not agree.
     module.check(x, ends, k, Device.numpy(device, indices))
 
