@@ -9,6 +9,40 @@ from paged_decode import check, combine_kernel
 
 import tilewright as triton
 import tilewright.language as tl
+from tilewright import tle
+
+
+@triton.jit
+def store_merged(m_i, l_i, acc, o_ptr, lse_ptr, stride, GROUP: tl.constexpr):
+    """Stores what all warps have, of their first GROUP rows: maxima, denominators and results. Each warp adds up some of the columns."""
+    warps: tl.constexpr = tl.num_warps()
+    ROWS: tl.constexpr = acc.shape[0]
+    D: tl.constexpr = acc.shape[1]
+    kept: tl.constexpr = triton.next_power_of_2(GROUP)
+    every_m, every_l = tl.alloc((warps, kept), tl.float32), tl.alloc((warps, kept), tl.float32)
+    every_acc = tl.alloc((warps, kept, D), tl.float32)
+    own = tl.full([ROWS], tl.warp_id(), tl.int32)
+    row = tl.arange(0, ROWS)
+    there = row < kept
+    tl.store(tle.gpu.local_ptr(every_m, (own, row)), m_i, mask=there)
+    tl.store(tle.gpu.local_ptr(every_l, (own, row)), l_i, mask=there)
+    at = (own[:, None], row[:, None], tl.arange(0, D)[None, :])
+    tl.store(tle.gpu.local_ptr(every_acc, at), acc, mask=there[:, None])
+    tl.barrier()
+    m_of = tl.load(every_m)
+    m = tl.max(m_of, 0)
+    weights = tl.exp2(m_of - m[None, :])
+    total = tl.sum(tl.load(every_l) * weights, 0)
+    row = tl.arange(0, kept)
+    columns: tl.constexpr = D // warps
+    column = tl.warp_id() * columns + tl.arange(0, columns)
+    acc = tl.zeros([kept, columns], dtype=tl.float32)
+    for of in tl.static_range(warps):
+        weight = tl.exp2(tl.load(tle.gpu.local_ptr(every_m, (of, row))) - m) / total
+        acc += tl.load(tle.gpu.local_ptr(every_acc, (of, row[:, None], column[None, :]))) * weight[:, None]
+    there = row < GROUP
+    tl.store(lse_ptr + row * stride, m + tl.log2(total), mask=there & (tl.warp_id() == 0))
+    tl.store(o_ptr + row[:, None] * (stride * D) + column[None, :], acc, mask=there[:, None])
 
 
 @triton.jit(warp_level=True)
@@ -29,12 +63,8 @@ def part_kernel(
     offs_n = tl.arange(0, BLOCK)
     head = (sequence * tl.num_programs(1) + group) * GROUP + heads
     mine = heads < GROUP
-    # The first warp brings the queries, and all have them.
-    queries = tl.alloc(shape=(ROWS, D), dtype=q_ptr.dtype.element_ty)
-    if tl.warp_id() == 0:
-        tl.store(queries, tl.load(q_ptr + head[:, None] * D + offs_d[None, :], mask=mine[:, None], other=0.0))
-    tl.barrier()
-    q = tl.load(queries)
+    table_ptr += sequence * table_width
+    q = tl.load(q_ptr + head[:, None] * D + offs_d[None, :], mask=mine[:, None], other=0.0)
     m_i = tl.full([ROWS], -float("inf"), dtype=tl.float32)
     l_i = tl.zeros([ROWS], dtype=tl.float32)
     acc = tl.zeros([ROWS, D], dtype=tl.float32)
@@ -42,8 +72,12 @@ def part_kernel(
     for start in range(lo + tl.warp_id() * BLOCK, hi, warps * BLOCK):
         n = start + offs_n
         inside = n < hi
-        page = tl.load(table_ptr + sequence * table_width + n // PAGE, mask=inside, other=0)
-        row = page.to(tl.int64) * page_stride + (n % PAGE) * row_stride + group * D
+        if PAGE % BLOCK == 0:  # all of the block in one page
+            page = tl.load(table_ptr + start // PAGE)
+            row = page.to(tl.int64) * page_stride + (start % PAGE + offs_n) * row_stride + group * D
+        else:
+            page = tl.load(table_ptr + n // PAGE, mask=inside, other=0)
+            row = page.to(tl.int64) * page_stride + (n % PAGE) * row_stride + group * D
         at = row[:, None] + offs_d[None, :]
         k = tl.load(k_ptr + at, mask=inside[:, None], other=0.0)
         s = tl.dot(q, tl.trans(k)) * scale
@@ -56,15 +90,8 @@ def part_kernel(
         acc = tl.dot(p.to(v.dtype), v, acc * alpha[:, None])
         m_i = m_new
     if lo < hi:
-        # What each warp has, relative to the largest element of all.
-        m = tl.max(m_i, cross_warp=True)
-        alpha = tl.exp2(m_i - m)
-        total = tl.sum(l_i * alpha, cross_warp=True, dst_warps=0)
-        acc = tl.sum(acc * alpha[:, None], cross_warp=True, dst_warps=0)
-        if tl.warp_id() == 0:
-            to = head * tl.num_programs(2) + which
-            tl.store(lse_ptr + to, m + tl.log2(total), mask=mine)
-            tl.store(o_ptr + to[:, None] * D + offs_d[None, :], acc / total[:, None], mask=mine[:, None])
+        to = (sequence * tl.num_programs(1) + group) * GROUP * tl.num_programs(2) + which
+        store_merged(m_i, l_i, acc, o_ptr + to * D, lse_ptr + to, tl.num_programs(2), GROUP)
 
 
 def paged_decode(

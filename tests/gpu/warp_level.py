@@ -24,10 +24,11 @@ HEADS, KV_HEADS, PAGE, D = 32, 8, 16, 128
 CONTEXTS = (1 << 10, 1 << 12, 1 << 14, 1 << 16)
 BATCHES = (1, 4, 16, 64)
 GROUPS = [{"block": b, "num_warps": w, "num_stages": s}
-          for b, w, s in ((32, 4, 2), (32, 4, 3), (32, 2, 3), (64, 4, 2), (64, 4, 3), (64, 4, 4), (128, 4, 2), (128, 8, 2))]  # fmt: skip
+          for b, w, s in ((32, 4, 2), (32, 4, 3), (32, 4, 4), (32, 2, 2), (32, 2, 3), (64, 4, 2), (64, 4, 3), (64, 4, 4), (64, 8, 2),
+                          (64, 8, 3), (128, 4, 2), (128, 8, 2))]  # fmt: skip
 WARPS = [{"block": b, "num_warps": w, "num_stages": s}
-         for b, w, s in ((16, 2, 2), (16, 2, 3), (16, 4, 2), (16, 4, 3), (16, 8, 2), (32, 2, 2), (32, 2, 3), (32, 4, 2), (32, 4, 3),
-                         (64, 2, 2))]  # fmt: skip
+         for b, w, s in ((16, 1, 3), (16, 2, 2), (16, 2, 3), (16, 2, 4), (16, 4, 2), (16, 4, 3), (16, 4, 4), (16, 8, 2), (16, 8, 3),
+                         (32, 2, 2), (32, 4, 2), (32, 4, 3))]  # fmt: skip
 
 
 def problem(sequences, length):
@@ -76,7 +77,7 @@ def paged(record):
             room = {
                 n: (torch.empty(sequences, HEADS, n, D, device="cuda"),
                     torch.empty(sequences, HEADS, n, device="cuda"))
-                for n in (1, 2, 4, 8, 16, 32, 64) if n * 128 <= length
+                for n in (1, 2, 4, 8, 16, 32, 64) if n * 64 <= length
             }  # fmt: skip
             programs = sequences * KV_HEADS
             parts = [n for n in room if 128 <= programs * n <= 4096] or [max(room)]
