@@ -349,14 +349,14 @@ def test_branches_around_loops(device, kernel):
 
 @pytest.mark.parametrize("num_warps", [4, 8])
 def test_who_loads(num_warps):
-    """Where it applies, a CTA has a warp group more, which gives up registers if they are scarce."""
+    """Where it applies, a CTA has a warp more, and a whole warp group, which gives up registers, if these are scarce."""
     desc = TensorDescriptor.from_tensor(np.empty((128, 64), np.float16), [128, 32])
     other = TensorDescriptor.from_tensor(np.empty((64, 64), np.float16), [32, 64])
     out = np.empty((128, 64), np.float32)
     kernel = product_kernel.warmup(
         desc, other, out, 64, 64, BM=128, BN=64, BK=32, num_warps=num_warps, grid=(1,)
     )
-    assert kernel.metadata.total_num_warps == num_warps + 4
+    assert kernel.metadata.total_num_warps == num_warps + (4 if num_warps == 8 else 1)
     assert "ttg.warp_specialize" in kernel.asm["ttgir"]
     assert ("setmaxnreg.dec" in kernel.asm["ptx"]) == (num_warps == 8)
     pointers = pointers_kernel.warmup(out, out, 300, BLOCK=128, num_warps=num_warps, grid=(1,))
@@ -417,7 +417,7 @@ def test_who_stores():
     text = kernel.asm["ttgir"]
     assert text.count("async_tma_copy_local_to_global") == 2
     assert text.index("partition1") < text.index("async_tma_copy_local_to_global")
-    assert kernel.metadata.total_num_warps == 8
+    assert kernel.metadata.total_num_warps == 6
     large = TensorDescriptor.from_tensor(np.empty((256, 1024), np.float16), [256, 128])
     text = outlets_kernel.warmup(large, large, large, 7, BN=128, num_warps=8, num_stages=2, grid=(1,)).asm[
         "ttgir"
