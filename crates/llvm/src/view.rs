@@ -172,6 +172,14 @@ impl<'f> View<'f> {
         }
     }
 
+    /// What inline assembly says of its results and operands.
+    pub fn constraints(&self, op: Op) -> &'f str {
+        match op {
+            Op::Asm(id) => &self.module.asms[id.0 as usize].constraints,
+            _ => "",
+        }
+    }
+
     /// Name, parameters and results of the function that is called.
     pub fn callee(&self, op: Op) -> Option<(&'f str, &'f [Ty], &'f [Ty])> {
         let Op::Call(id) = op else { return None };

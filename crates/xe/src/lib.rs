@@ -21,6 +21,7 @@ pub mod simd;
 pub mod spirv;
 pub mod target;
 mod toolchain;
+mod visa;
 
 pub use target::Target;
 pub use toolchain::XE;

@@ -12,18 +12,18 @@ use rspirv::spirv::Op;
 
 /// What a name says.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Shape {
+pub(crate) struct Shape {
     /// Bits of an element.
-    bits: u32,
-    rows: u32,
-    columns: u32,
+    pub bits: u32,
+    pub rows: u32,
+    pub columns: u32,
     /// Blocks beside each other.
-    blocks: u32,
+    pub blocks: u32,
 }
 
 /// How a block lies in registers.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Form {
+pub(crate) enum Form {
     Rows,
     /// Pairs of rows in one register (VNNI).
     Transform,
@@ -33,7 +33,7 @@ enum Form {
 
 /// What is multiplied.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Factor {
+pub(crate) enum Factor {
     F16,
     Bf16,
     /// Of fp32, as much as tf32 has.
@@ -159,6 +159,34 @@ impl Translator<'_> {
         form: Form,
         args: &[Regs],
     ) -> Result<Regs, Error> {
+        let scalar = |k: usize| match args.get(k).map(Vec::as_slice) {
+            Some([one]) => Ok(one.clone()),
+            _ => Err(unsupported(i, "these arguments")),
+        };
+        let (base, width, height, pitch) = (scalar(0)?, scalar(1)?, scalar(2)?, scalar(3)?);
+        let Some([x, y]) = args.get(4).map(Vec::as_slice) else {
+            return Err(unsupported(i, "these arguments"));
+        };
+        let place = [base, width, height, pitch, x.clone(), y.clone()];
+        self.same(&place)?;
+        let values = match what {
+            "write_flat_" => args.get(5).filter(|v| v.len() as u32 == s.rows * s.blocks).cloned(),
+            _ => Some(vec![]),
+        }
+        .ok_or_else(|| unsupported(i, "these arguments"))?;
+        self.transfer(i, what, s, form, &place, values)
+    }
+
+    /// Reads, writes (`values`) or prefetches a block of a matrix.
+    pub(crate) fn transfer(
+        &mut self,
+        i: &Instruction,
+        what: &str,
+        s: Shape,
+        form: Form,
+        place: &[String; 6],
+        mut values: Regs,
+    ) -> Result<Regs, Error> {
         let whole = match form {
             // What is brought into a cache is in no registers.
             Form::Rows if what == "read_prefetch_" => true,
@@ -169,24 +197,10 @@ impl Translator<'_> {
         if self.lanes != 16 || !whole || s.rows > 32 || s.blocks > 4 {
             return Err(unsupported(i, "a block of this shape"));
         }
-        let scalar = |k: usize| match args.get(k).map(Vec::as_slice) {
-            Some([one]) => Ok(one.clone()),
-            _ => Err(unsupported(i, "these arguments")),
-        };
-        let (base, width, height, pitch) = (scalar(0)?, scalar(1)?, scalar(2)?, scalar(3)?);
-        let Some([x, y]) = args.get(4).map(Vec::as_slice) else {
-            return Err(unsupported(i, "these arguments"));
-        };
-        let place = [base, width, height, pitch, x.clone(), y.clone()];
-        self.surface(&place)?;
+        self.surface(place);
         if what == "read_prefetch_" {
             return Ok(vec![]);
         }
-        let mut values = match what {
-            "write_flat_" => args.get(5).filter(|v| v.len() as u32 == s.rows * s.blocks).cloned(),
-            _ => Some(vec![]),
-        }
-        .ok_or_else(|| unsupported(i, "these arguments"))?;
         let store = what == "write_flat_";
         let mut out = vec![];
         let (outer, inner) = if form == Form::Transpose { (1, s.columns) } else { (s.blocks, s.rows) };
@@ -196,7 +210,7 @@ impl Translator<'_> {
                     Form::Transpose => ("%lane".to_string(), k.to_string()),
                     _ => (k.to_string(), format!("{}", block * s.columns)),
                 };
-                let (at, inside) = self.element(&place, s.bits, form, &row, &column);
+                let (at, inside) = self.element(place, s.bits, form, &row, &column);
                 if store {
                     let v = values.remove(0);
                     self.op(format!("@{inside} st.global.b{} [{at}], {v};", s.bits));
@@ -232,10 +246,8 @@ impl Translator<'_> {
         r
     }
 
-    /// What a matrix must be for the hardware: the base a multiple of 64 bytes, rows of 64 bytes or more that are whole words and no longer
-    /// than the pitch, which is a multiple of 16; sizes of at most 24 bits (the checks that Intel's Triton back end makes before it emits a
-    /// block); and all the same in all lanes.
-    fn surface(&mut self, place: &[String; 6]) -> Result<(), Error> {
+    /// All lanes must say the same of a matrix.
+    fn same(&mut self, place: &[String; 6]) -> Result<(), Error> {
         let bad = self.reg('p');
         for (k, v) in place.iter().enumerate() {
             let (ty, b) = if k == 0 { (Type::Int(64), 64) } else { (Type::Int(32), 32) };
@@ -246,7 +258,14 @@ impl Translator<'_> {
                 "base, sizes and place of a block must be the same in all lanes of the sub-group",
             );
         }
-        let [base, width, height, pitch, _, _] = place;
+        Ok(())
+    }
+
+    /// What a matrix must be for the hardware: the base a multiple of 64 bytes, rows of 64 bytes or more that are whole words and no longer
+    /// than the pitch, which is a multiple of 16; sizes of at most 24 bits (the checks that Intel's Triton back end makes before it emits a
+    /// block).
+    fn surface(&mut self, [base, width, height, pitch, _, _]: &[String; 6]) {
+        let bad = self.reg('p');
         for v in [width, height, pitch] {
             self.op(format!("setp.gt.u32 {bad}, {v}, 0xffffff;"));
             self.trap(&bad, "sizes of a block's matrix must be at most 2^24");
@@ -268,7 +287,6 @@ impl Translator<'_> {
             self.op(format!("setp.ne.s32 {bad}, {low}, {by};"));
             self.trap(&bad, note);
         }
-        Ok(())
     }
 
     /// Address of an element of a block, and whether it is in the matrix.
@@ -304,7 +322,7 @@ impl Translator<'_> {
 
     /// `c + a * b`: `a` has a row a register, of which lane `k` has word `k` (of 16 bits; of 32 bits, the upper lanes have every other row); `b` has a
     /// column a lane, four bytes along K a register; `c` a row a register. Products are added to `c` one after the other.
-    fn dpas(&mut self, i: &Instruction, factor: Factor, args: &[Regs]) -> Result<Regs, Error> {
+    pub(crate) fn dpas(&mut self, i: &Instruction, factor: Factor, args: &[Regs]) -> Result<Regs, Error> {
         let [a, b, c] = args else { return Err(unsupported(i, "these arguments")) };
         let wide = factor == Factor::Tf32;
         let of_a = if wide { 'r' } else { 'h' };

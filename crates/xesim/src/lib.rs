@@ -8,8 +8,9 @@
 //! the others is not reported; the sums of DPAS are made one product after the other, and the hardware's order is not known.
 //!
 //! `module` reads what a module declares; `translate` walks a kernel's blocks and inlines the functions it calls, `ops` has the arithmetic,
-//! `group` what lanes do together, `block` the functions of Intel's compiler for two-dimensional blocks and DPAS.
+//! `group` what lanes do together, `block` the functions of Intel's compiler for two-dimensional blocks and DPAS, `assembly` the same inline.
 
+mod assembly;
 mod block;
 mod group;
 mod module;
@@ -21,6 +22,7 @@ pub use report::{Finding, Report};
 pub use tilewright_ptxsim::{FindingKind, Memory, Param, SimOptions, Source};
 
 use module::Module;
+use rspirv::spirv::MAGIC_NUMBER;
 use tilewright_libdevice as libdevice;
 use tilewright_ptxsim as ptxsim;
 use tilewright_ptxsim::HostFunction;
@@ -75,8 +77,16 @@ impl Program {
     /// # Errors
     /// Bytes that are no SPIR-V, and declarations that are not supported yet.
     pub fn parse(bytes: &[u8]) -> Result<Program, Error> {
-        let spirv = rspirv::dr::load_bytes(bytes).map_err(|e| Error::new(format!("no SPIR-V: {e}")))?;
-        Ok(Program { module: Module::new(spirv)? })
+        let (words, rest) = bytes.as_chunks::<4>();
+        if !rest.is_empty() {
+            return Err(Error::new("no SPIR-V: it is no whole words"));
+        }
+        let swapped = words.first() == Some(&MAGIC_NUMBER.to_be_bytes());
+        let order = if swapped { u32::from_be_bytes } else { u32::from_le_bytes };
+        let words: Vec<u32> = words.iter().map(|&word| order(word)).collect();
+        let (words, assemblies) = assembly::split(&words)?;
+        let spirv = rspirv::dr::load_words(words).map_err(|e| Error::new(format!("no SPIR-V: {e}")))?;
+        Ok(Program { module: Module::new(spirv, assemblies)? })
     }
 
     /// The PTX that stands for a kernel.

@@ -1,6 +1,7 @@
 //! What a SPIR-V module declares: types, constants, variables, imported functions, strings.
 
 use crate::Error;
+use crate::assembly::Assembly;
 use rspirv::binary::Disassemble;
 use rspirv::dr::{Function, Instruction, Module as Spirv, Operand};
 use rspirv::spirv::{BuiltIn, Decoration, ExecutionMode, FPRoundingMode, LinkageType, Op, StorageClass};
@@ -38,6 +39,8 @@ pub(crate) struct Module {
     /// Name of each function that is imported.
     pub imports: HashMap<u32, String>,
     pub strings: HashMap<u32, String>,
+    /// Inline assembly.
+    pub assemblies: HashMap<u32, Assembly>,
     /// Conversions that round towards zero.
     pub cut: HashSet<u32>,
     /// Position in `spirv.functions`.
@@ -45,7 +48,7 @@ pub(crate) struct Module {
 }
 
 impl Module {
-    pub fn new(spirv: Spirv) -> Result<Module, Error> {
+    pub fn new(spirv: Spirv, assemblies: HashMap<u32, Assembly>) -> Result<Module, Error> {
         let mut m = Module {
             types: HashMap::new(),
             values: HashMap::new(),
@@ -54,6 +57,7 @@ impl Module {
             builtins: HashMap::new(),
             imports: HashMap::new(),
             strings: HashMap::new(),
+            assemblies,
             cut: HashSet::new(),
             functions: HashMap::new(),
             spirv,

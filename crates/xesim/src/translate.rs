@@ -3,6 +3,7 @@
 //! Each SPIR-V value becomes one register an element. A phi is two moves: to a register of the edge at the end of each
 //! predecessor, and from there at the start of its block, so that phis of one block may use each other. Functions are inlined.
 
+use crate::assembly::Whole;
 use crate::module::{Module, Type, id_of, literal, malformed, unsupported, whole};
 use crate::{Error, group};
 use rspirv::binary::Disassemble;
@@ -81,6 +82,8 @@ struct Frame {
     edges: HashMap<u32, Regs>,
     /// What it returns.
     result: Regs,
+    /// Blocks as memory has them.
+    wholes: HashMap<u32, Whole>,
 }
 
 type Line = (String, usize, Option<&'static str>);
@@ -220,6 +223,16 @@ impl Translator<'_> {
             return Ok(regs);
         }
         Err(Error::new(format!("%{id} has no value here")))
+    }
+
+    /// A block as memory has it.
+    pub fn whole(&self, id: u32) -> Option<&Whole> {
+        self.frame.wholes.get(&id)
+    }
+
+    /// Says that a value is one, and so no registers by elements.
+    pub fn keep_whole(&mut self, id: u32, whole: Whole) {
+        self.frame.wholes.insert(id, whole);
     }
 
     /// The only register of scalar operand `k`.
@@ -393,6 +406,7 @@ impl Translator<'_> {
             }
             Op::Unreachable => self.op("trap;"),
             Op::FunctionCall => self.call(i)?,
+            Op::AsmCallINTEL => self.assembly(i)?,
             Op::Variable => {
                 let v = self.variable(i)?;
                 self.set(i, v)?;

@@ -15,7 +15,9 @@ use tilewright_layout::TileLayout;
 use tilewright_llvm::{CastOp, Effect, IntPred, Scalar, Ty, Value};
 use tilewright_lower::{Regs, WordValues, Words, int_of, memory_bits};
 
+use super::places::Place;
 use super::{Lower, Result};
+use crate::visa::{Form, Message, Part};
 
 /// What a descriptor says.
 #[derive(Clone)]
@@ -30,34 +32,24 @@ pub(super) struct Descriptor {
 }
 
 /// A matrix as messages have it.
-struct Surface {
+pub(super) struct Surface {
     /// Whether they take it.
-    fits: Value,
-    base: Value,
+    pub fits: Value,
+    pub base: Value,
     /// Elements of a row before those of the tensor.
-    left: Value,
+    pub left: Value,
     /// One less than its bytes in a row, its rows, and the bytes from one row to the next.
-    sizes: [Value; 3],
+    pub sizes: [Value; 3],
 }
 
-/// Messages that bring a block.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Message {
-    /// 8 rows of 16 columns of words of 16 or 32 bits.
-    Rows,
-    /// 32 bytes along K for 16 columns, 4 bytes along K in a word.
-    Packed,
-    /// The same of 16 rows, which become columns.
-    Turned,
+/// How a block is brought by messages.
+pub(super) struct Transfer {
+    pub surface: Surface,
+    pub place: Place,
 }
 
 /// Lanes of a sub-group.
 const LANES: u32 = 16;
-/// A message that brings a block into the caches: a matrix (its extents less one), a place, bits of an element, columns, rows, blocks beside each other,
-/// whether turned, whether packed, and how caches keep it. (Intel's compiler drops the one that OpenCL has a function for.)
-const PREFETCH: &str = "llvm.genx.GenISA.LSC2DBlockPrefetch.isVoid";
-/// GenISA's number for what both caches keep.
-const CACHED: i64 = 4;
 
 impl Lower<'_, '_> {
     pub(super) fn descriptor(&mut self, make: tt::MakeTensorDescriptor) -> Result<()> {
@@ -81,11 +73,16 @@ impl Lower<'_, '_> {
         })
     }
 
+    /// Whether the kernel makes a descriptor.
+    pub(super) fn is_described(&self, desc: ir::Value) -> bool {
+        self.hooks.descriptors.contains_key(&desc)
+    }
+
     pub(super) fn descriptor_load(&mut self, load: tt::DescriptorLoad) -> Result<()> {
         let m = self.m;
         let (mut result, mut desc) = (load.result(m), self.described(load.desc(m))?);
         let mut at = load.indices(m).iter().map(|&v| self.scalar(v)).collect::<Result<Vec<_>>>()?;
-        let messages = self.messages(&desc, load)?;
+        let transfer = self.transfer(load)?;
         if let Some(turned) = self.turned(result) {
             // What is wanted is loaded, and what is between is nothing.
             self.hooks.turned.insert(turned);
@@ -97,147 +94,121 @@ impl Lower<'_, '_> {
         let ty = self.value_ty(result);
         let layout = self.layout(ty)?;
         let element = self.elem_ty(ty)?;
-        let out = match (messages, self.hooks.blocks) {
+        let out = match (transfer, self.hooks.blocks) {
             (None, _) | (_, Some(false)) => self.gather(&desc, &at, &layout, element),
-            (Some((message, surface)), Some(true)) => {
-                let words = self.read_block(&surface, &at, &layout, message, element);
-                self.elements_of_block(&words, &layout, message, element)
+            (Some(transfer), Some(true)) if self.is_whole(result, transfer.place.form, element) => {
+                return self.read_whole(&transfer, result, element);
             }
-            (Some((message, surface)), None) => {
+            (Some(transfer), Some(true)) => {
+                let words = self.read_block(&transfer, &layout, element)?;
+                self.elements_of_block(&words, &layout, transfer.place.form, element)
+            }
+            (Some(transfer), None) => {
+                let form = transfer.place.form;
                 let (here, preheader) = (self.b.block(), self.b.preheader());
-                let types = self.block_types(&layout, message, element);
+                let types = self.block_types(&layout, form, element);
                 let [block, lanes] = [(); 2].map(|()| self.b.create_block(here, preheader, &[]));
                 let done = self.b.create_block(here, preheader, &types);
-                self.b.cond_br(surface.fits, block, &[], lanes, &[]);
+                self.b.cond_br(transfer.surface.fits, block, &[], lanes, &[]);
                 self.b.switch_to(block);
-                let words = self.read_block(&surface, &at, &layout, message, element);
+                let words = self.read_block(&transfer, &layout, element)?;
                 self.b.br(done, &words);
                 self.b.switch_to(lanes);
                 let gathered = self.gather(&desc, &at, &layout, element);
-                let words = self.words_of_block(&gathered, &layout, message, element);
+                let words = self.words_of_block(&gathered, &layout, form, element);
                 self.b.br(done, &words);
                 self.b.switch_to(done);
                 let words = self.b.params(done).to_vec();
-                self.elements_of_block(&words, &layout, message, element)
+                self.elements_of_block(&words, &layout, form, element)
             }
         };
         self.set_regs(result, out);
         Ok(())
     }
 
-    /// Brings a block into the cache, where messages take its matrix.
-    pub(super) fn descriptor_prefetch(&mut self, prefetch: tt::DescriptorPrefetch) -> Result<()> {
+    /// How messages bring what is prefetched, if any do: the extents of each, and of the block.
+    pub(super) fn prefetched(
+        &mut self,
+        prefetch: tt::DescriptorPrefetch,
+    ) -> Result<Option<(Transfer, Message, [u32; 2])>> {
         let m = self.m;
         let (desc, indices) = (self.described(prefetch.desc(m))?, prefetch.indices(m).to_vec());
-        let at = indices.iter().map(|&v| self.scalar(v)).collect::<Result<Vec<_>>>()?;
         let TypeKind::TensorDesc { block, .. } = m.type_kind(self.value_ty(prefetch.desc(m))) else {
             return Err(self.error("internal: a prefetch through what is no descriptor"));
         };
-        let (&[rows, columns], &[y, x]) = (m.shape(*block).unwrap_or(&[]), &at[..]) else { return Ok(()) };
+        let (&[rows, columns], &[row, column]) = (m.shape(*block).unwrap_or(&[]), &indices[..]) else {
+            return Ok(None);
+        };
         let bits = m.bits(m.element_type(*block));
-        let (whole, right) = (self.divisor(indices[1]), self.is_not_negative(indices[1], 0));
+        let (whole, right) = (self.divisor(column), self.is_not_negative(column, 0));
         if self.hooks.blocks == Some(false)
             || !matches!(bits, 8 | 16 | 32)
             || u32::from(whole) < (32 / bits).trailing_zeros()
         {
-            return Ok(());
+            return Ok(None);
         }
-        let Some(surface) = self.surface(&desc, bits / 8, right) else { return Ok(()) };
+        let Some(surface) = self.surface(&desc, bits / 8, right) else { return Ok(None) };
         // The most that a message brings into the cache: 32 rows of 64 bytes.
-        let (across, down) = ((512 / bits).min(columns), rows.min(32));
+        let (columns_of_one, rows_of_one) = ((512 / bits).min(columns), rows.min(32));
+        let form = Form::Rows;
+        let message = Message { bits, rows: rows_of_one, columns: columns_of_one, blocks: 1, form };
+        let place = Place { desc: prefetch.desc(m), row, column, form, bits };
+        Ok(Some((Transfer { surface, place }, message, [rows, columns])))
+    }
+
+    /// Brings a block into the cache, where messages take its matrix.
+    pub(super) fn descriptor_prefetch(&mut self, prefetch: tt::DescriptorPrefetch) -> Result<()> {
+        let Some((transfer, message, [rows, columns])) = self.prefetched(prefetch)? else { return Ok(()) };
+        let fits = transfer.surface.fits;
         // Of a matrix that no load of the loop takes by blocks it is not known.
-        let known = self.hooks.blocks == Some(true) && self.hooks.fitting.contains(&surface.fits);
-        let pred = (!known).then_some(surface.fits);
-        self.where_holds(pred, &[], |l| {
-            let shape = [bits, across, down, 1].map(|n| l.b.i32(i64::from(n)));
-            let (no, caches) = (l.b.bool(false), l.b.i32(CACHED));
-            for row in (0..rows).step_by(down as usize) {
-                for column in (0..columns).step_by(across as usize) {
-                    let (x, y) = (l.b.add_const(x, i64::from(column)), l.b.add_const(y, i64::from(row)));
-                    let x = l.b.add(x, surface.left);
-                    let matrix = [surface.base].into_iter().chain(surface.sizes);
-                    // Neither turned nor packed.
-                    let args: Vec<Value> =
-                        matrix.chain([x, y]).chain(shape).chain([no, no, caches]).collect();
-                    l.b.intrinsic(PREFETCH, Effect::Write, None, &args);
+        let known = self.hooks.blocks == Some(true) && self.hooks.fitting.contains(&fits);
+        let mut failed = None;
+        self.where_holds((!known).then_some(fits), &[], |l| {
+            let mut l = Lower(l);
+            for row in (0..rows).step_by(message.rows as usize) {
+                for column in (0..columns).step_by(message.columns as usize) {
+                    match l.words(&transfer, &message, [row, column]) {
+                        Ok(words) => {
+                            l.b.asm(&message.prefetch(), "rw", Effect::Write, &[], &[words]);
+                        }
+                        Err(error) => failed = Some(error),
+                    }
                 }
             }
             SmallVec::new()
         });
-        Ok(())
+        failed.map_or(Ok(()), Err)
     }
 
-    /// A loop that loads blocks: one where messages take all of their matrices, and one that loads element by element.
-    pub(super) fn versioned_loop(&mut self, f: scf::For) -> Result<bool> {
+    /// How messages bring a block, if any do: 8 rows of 16 columns, words of K and of 16 columns, or words of 16 rows that become columns.
+    pub(super) fn transfer(&mut self, load: tt::DescriptorLoad) -> Result<Option<Transfer>> {
         let m = self.m;
-        if self.hooks.blocks.is_some() {
-            return Ok(false);
-        }
-        let mut fits = self.b.bool(true);
-        self.hooks.fitting.clear();
-        for load in m.all_ops(f.0).into_iter().filter_map(|op| tt::DescriptorLoad::cast(m, op)) {
-            let Some(desc) = self.hooks.descriptors.get(&load.desc(m)).cloned() else { continue };
-            if let Some((_, surface)) = self.messages(&desc, load)? {
-                fits = self.b.and(fits, surface.fits);
-                self.hooks.fitting.push(surface.fits);
-            }
-        }
-        if self.hooks.fitting.is_empty() {
-            return Ok(false);
-        }
-        let (here, preheader) = (self.b.block(), self.b.preheader());
-        let results: Vec<ir::Value> = f.results(m).to_vec();
-        let types = self.all_machine_types(&results)?;
-        let [blocks, elements] = [(); 2].map(|()| self.b.create_block(here, preheader, &[]));
-        let done = self.b.create_block(here, preheader, &types);
-        self.b.cond_br(fits, blocks, &[], elements, &[]);
-        for (block, of_blocks) in [(blocks, true), (elements, false)] {
-            self.b.switch_to(block);
-            self.hooks.blocks = Some(of_blocks);
-            self.op = f.0;
-            self.scf_for(f)?;
-            let values = self.flatten(&results)?;
-            self.b.br(done, &values);
-        }
-        self.hooks.blocks = None;
-        self.op = f.0;
-        self.b.switch_to(done);
-        self.bind_params(&results, done)?;
-        Ok(true)
-    }
-
-    /// Which messages bring a block, if any do.
-    fn messages(
-        &mut self,
-        desc: &Descriptor,
-        load: tt::DescriptorLoad,
-    ) -> Result<Option<(Message, Surface)>> {
-        let block = load.result(self.m);
+        let (desc, block) = (self.described(load.desc(m))?, load.result(m));
         let ty = self.value_ty(block);
-        let (shape, element) = (self.m.shape(ty).unwrap_or(&[]), self.elem_ty(ty)?);
-        let &[rows, columns] = shape else { return Ok(None) };
+        let (shape, element) = (m.shape(ty).unwrap_or(&[]), self.elem_ty(ty)?);
+        let (&[rows, columns], &[row, column]) = (shape, load.indices(m)) else { return Ok(None) };
         let bits = element.bits();
         if desc.nan || !matches!(bits, 8 | 16 | 32) || element.is_ptr() {
             return Ok(None);
         }
         // They begin at whole words.
-        let x = load.indices(self.m).last().copied();
-        if x.is_none_or(|x| u32::from(self.divisor(x)) < (32 / bits).trailing_zeros()) {
+        if u32::from(self.divisor(column)) < (32 / bits).trailing_zeros() {
             return Ok(None);
         }
         let (depth, lanes) = (8 * 32 / bits, LANES);
-        let message = if self.turned(block).is_some() {
-            (rows % lanes == 0 && columns % depth == 0).then_some(Message::Turned)
+        let form = if self.turned(block).is_some() {
+            (rows % lanes == 0 && columns % depth == 0).then_some(Form::Turned)
         } else if columns % lanes != 0 {
             None
         } else if self.is_second_operand(block) && bits < 32 && rows % depth == 0 {
-            Some(Message::Packed)
+            Some(Form::Packed)
         } else {
-            (rows % 8 == 0 && bits >= 16).then_some(Message::Rows)
+            (rows % 8 == 0 && bits >= 16).then_some(Form::Rows)
         };
-        let Some(message) = message else { return Ok(None) };
-        let right = x.is_some_and(|x| self.is_not_negative(x, 0));
-        Ok(self.surface(desc, bits / 8, right).map(|surface| (message, surface)))
+        let Some(form) = form else { return Ok(None) };
+        let right = self.is_not_negative(column, 0);
+        let place = Place { desc: load.desc(m), row, column, form, bits };
+        Ok(self.surface(&desc, bits / 8, right).map(|surface| Transfer { surface, place }))
     }
 
     /// The power of two that divides a scalar.
@@ -369,66 +340,40 @@ impl Lower<'_, '_> {
     // ---- blocks ----------------------------------------------------------------------------------------------------
 
     /// The corners of the messages of a block, and the type of what each brings.
-    fn corners(layout: &TileLayout, message: Message, element: Ty) -> (Vec<[u32; 2]>, Ty) {
+    fn corners(layout: &TileLayout, form: Form, element: Ty) -> (Vec<[u32; 2]>, Ty) {
         let &[rows, columns] = layout.shape() else { return (Vec::new(), Ty::I32) };
-        let (height, ty) = match message {
-            Message::Rows => (8, Ty::vector(int_of(element.bits()), 8)),
-            Message::Packed | Message::Turned => (8 * 32 / element.bits(), Ty::vector(Scalar::I32, 8)),
+        let (height, ty) = match form {
+            Form::Rows => (8, Ty::vector(int_of(element.bits()), 8)),
+            Form::Packed | Form::Turned => (8 * 32 / element.bits(), Ty::vector(Scalar::I32, 8)),
         };
         let across =
             (0..columns / LANES).flat_map(|c| (0..rows / height).map(move |r| [r * height, c * LANES]));
         (across.collect(), ty)
     }
 
-    fn block_types(&self, layout: &TileLayout, message: Message, element: Ty) -> Vec<Ty> {
-        let (corners, ty) = Self::corners(layout, message, element);
+    fn block_types(&self, layout: &TileLayout, form: Form, element: Ty) -> Vec<Ty> {
+        let (corners, ty) = Self::corners(layout, form, element);
         vec![ty; corners.len()]
     }
 
-    fn read_block(
-        &mut self,
-        surface: &Surface,
-        at: &[Value],
-        layout: &TileLayout,
-        message: Message,
-        element: Ty,
-    ) -> Vec<Value> {
-        let (corners, ty) = Self::corners(layout, message, element);
-        let bits = element.bits();
-        let name = match message {
-            Message::Rows => format!("__builtin_IB_subgroup_block_read_flat_u{bits}_m8k16v1"),
-            Message::Packed => {
-                format!("__builtin_IB_subgroup_block_read_flat_transform_u{bits}_k{}", 256 / bits)
-            }
-            Message::Turned => "__builtin_IB_subgroup_block_read_flat_transpose_u32_k8".to_string(),
-        };
-        let mut words = Vec::with_capacity(corners.len());
-        for [row, column] in corners {
-            let (mut x, mut y) =
-                (self.b.add_const(at[1], i64::from(column)), self.b.add_const(at[0], i64::from(row)));
-            if message == Message::Turned {
-                let at = self.b.add(y, surface.left);
-                (x, y) = (self.b.lshr(at, (32 / bits).trailing_zeros()), x);
-            } else {
-                x = self.b.add(x, surface.left);
-            }
-            let place = self.b.vector(&[x, y]);
-            let [width, height, pitch] = surface.sizes;
-            let args = [surface.base, width, height, pitch, place];
-            words.push(self.b.intrinsic(&name, Effect::Read, Some(ty), &args));
-        }
-        words
+    fn read_block(&mut self, transfer: &Transfer, layout: &TileLayout, element: Ty) -> Result<Vec<Value>> {
+        let form = transfer.place.form;
+        let (corners, ty) = Self::corners(layout, form, element);
+        let message = unit(form, element);
+        corners.into_iter().map(|corner| self.read(transfer, &message, corner, ty)).collect()
+    }
+
+    /// One message; its corner is one of the result.
+    fn read(&mut self, transfer: &Transfer, message: &Message, corner: [u32; 2], ty: Ty) -> Result<Value> {
+        let [row, column] = corner;
+        let turned = message.form == Form::Turned;
+        let words = self.words(transfer, message, if turned { [column, row] } else { corner })?;
+        Ok(self.b.asm1(&message.load(), "=rw,rw", Effect::Read, ty, &[words]))
     }
 
     /// The registers of a block in the vectors that messages bring.
-    fn words_of_block(
-        &mut self,
-        regs: &[Value],
-        layout: &TileLayout,
-        message: Message,
-        element: Ty,
-    ) -> Vec<Value> {
-        let (corners, ty) = Self::corners(layout, message, element);
+    fn words_of_block(&mut self, regs: &[Value], layout: &TileLayout, form: Form, element: Ty) -> Vec<Value> {
+        let (corners, ty) = Self::corners(layout, form, element);
         let per_word = (ty.scalar.bits() / element.bits()) as usize;
         let found = layout.register_finder();
         let mut out = Vec::with_capacity(corners.len());
@@ -453,11 +398,11 @@ impl Lower<'_, '_> {
         &mut self,
         vectors: &[Value],
         layout: &TileLayout,
-        message: Message,
+        form: Form,
         element: Ty,
     ) -> Vec<Value> {
         let zero = self.b.zero(element);
-        let (corners, ty) = Self::corners(layout, message, element);
+        let (corners, ty) = Self::corners(layout, form, element);
         let per_word = ty.scalar.bits() / element.bits();
         let found = layout.register_finder();
         let mut out = vec![zero; layout.num_registers() as usize];
@@ -472,6 +417,89 @@ impl Lower<'_, '_> {
             }
         }
         out
+    }
+
+    // ---- blocks that only dots take ----------------------------------------------------------------------------------
+
+    /// Whether a block may stay as messages bring it: only dots take it, or tiles of it, as the operand that it has the form of.
+    fn is_whole(&self, block: ir::Value, form: Form, element: Ty) -> bool {
+        let m = self.m;
+        let wanted = if form == Form::Rows { 0 } else { 1 };
+        let by_dots = |v: ir::Value| {
+            m.uses(v).iter().all(|used| {
+                tt::Dot::cast(m, used.op).is_some_and(|dot| {
+                    used.index == wanted && m.shape(m.value_type(dot.result(m))) == Some(&[8, 16])
+                })
+            })
+        };
+        let used = m.uses(block);
+        matches!(element.scalar, Scalar::F16 | Scalar::BF16)
+            && used.iter().all(|used| match tt::Extract::cast(m, used.op) {
+                Some(part) => by_dots(part.result(m)),
+                None => tt::Dot::cast(m, used.op).is_some(),
+            })
+            && (used.iter().any(|used| tt::Extract::cast(m, used.op).is_some()) || by_dots(block))
+    }
+
+    /// The message that brings a whole block, or a part of one.
+    fn whole_message(form: Form, element: Ty, [rows, columns]: [u32; 2]) -> Message {
+        let unit = unit(form, element);
+        if form == Form::Turned {
+            return unit;
+        }
+        // At most 32 rows of 64 bytes.
+        let blocks = if columns.is_multiple_of(32) { 2 } else { 1 };
+        Message { rows: 1 << rows.trailing_zeros().min(5), blocks, ..unit }
+    }
+
+    /// Loads a block by the fewest messages.
+    fn read_whole(&mut self, transfer: &Transfer, result: ir::Value, element: Ty) -> Result<()> {
+        let &[rows, columns] = self.m.shape(self.value_ty(result)).unwrap_or(&[]) else { return Ok(()) };
+        let message = Self::whole_message(transfer.place.form, element, [rows, columns]);
+        let turned = message.form == Form::Turned;
+        let size = if turned { [16, 16] } else { [message.rows, message.blocks * 16] };
+        let mut pieces = Vec::new();
+        for column in (0..columns).step_by(size[1] as usize) {
+            for row in (0..rows).step_by(size[0] as usize) {
+                let corner = [row, column];
+                let value = self.read(transfer, &message, corner, message.whole())?;
+                pieces.push(Piece { corner, size, value, message });
+            }
+        }
+        self.hooks.whole.insert(result, pieces);
+        Ok(())
+    }
+
+    /// The first message that a load sends.
+    pub(super) fn first_message(&mut self, load: tt::DescriptorLoad, transfer: &Transfer) -> Result<Message> {
+        let (m, form) = (self.m, transfer.place.form);
+        let block = load.result(m);
+        let result = self.turned(block).unwrap_or(block);
+        let element = self.elem_ty(self.value_ty(block))?;
+        let &[rows, columns] = m.shape(m.value_type(result)).unwrap_or(&[]) else {
+            return Err(self.error("internal: a block without two dimensions"));
+        };
+        let whole = self.hooks.blocks == Some(true) && self.is_whole(result, form, element);
+        Ok(if whole { Self::whole_message(form, element, [rows, columns]) } else { unit(form, element) })
+    }
+
+    /// A tile of a block that stays whole: nothing is done. Whether it is one.
+    pub(super) fn extract_part(&mut self, extract: tt::Extract) -> bool {
+        let (m, result) = (self.m, extract.result(self.m));
+        let Some(pieces) = self.hooks.whole.get(&extract.src(m)) else { return false };
+        let shape = |v: ir::Value| m.shape(m.value_type(v)).unwrap_or(&[]);
+        let (&[_, columns], &[height, width]) = (shape(extract.src(m)), shape(result)) else { return false };
+        let (across, number) = (columns / width, extract.index(m) as u32);
+        let at = [number / across * height, number % across * width];
+        let Some(part) = pieces.iter().find_map(|piece| piece.part(at)) else { return false };
+        self.hooks.parts.insert(result, part);
+        true
+    }
+
+    /// The operand of a dot that stays in the registers where it was put.
+    pub(super) fn part(&self, operand: ir::Value) -> Option<(Value, Part)> {
+        let known = self.hooks.parts.get(&operand).copied();
+        known.or_else(|| self.hooks.whole.get(&operand)?.first()?.part([0, 0]))
     }
 
     // ---- element by element ----------------------------------------------------------------------------------------
@@ -583,6 +611,35 @@ impl Lower<'_, '_> {
             inside = self.b.and(inside, to);
         }
         inside
+    }
+}
+
+/// The message of the smallest block of a form: one tile of an operand.
+fn unit(form: Form, element: Ty) -> Message {
+    let bits = element.bits();
+    match form {
+        Form::Rows => Message { bits, rows: 8, columns: 16, blocks: 1, form },
+        Form::Packed => Message { bits, rows: 256 / bits, columns: 16, blocks: 1, form },
+        Form::Turned => Message { bits: 32, rows: 16, columns: 8, blocks: 1, form },
+    }
+}
+
+/// What a message brought of a block that stays whole.
+#[derive(Clone, Copy)]
+pub(super) struct Piece {
+    corner: [u32; 2],
+    size: [u32; 2],
+    value: Value,
+    message: Message,
+}
+
+impl Piece {
+    /// The tile that begins there, if it is in this piece.
+    fn part(&self, at: [u32; 2]) -> Option<(Value, Part)> {
+        let [row, column] = [0, 1].map(|d| at[d].checked_sub(self.corner[d]).filter(|&x| x < self.size[d]));
+        // A register has two rows of 16 columns, of 16 bits each; blocks lie behind each other.
+        let at = (column? / 16 * self.size[0] + row?) / 2;
+        Some((self.value, Part { words: self.message.registers() * 16, at }))
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! What lanes have of the result is what the instruction gives. Of the first operand a lane has, in each row, the word of its number: an element of 32 bits for
 //! the lower or the upper half of the lanes, one of 16, two of 8. Of the second it has its column, 8 words down.
+//!
+//! An operand that stays as messages brought it is named by its registers, in inline assembly ([`crate::visa`]).
 
 use tilewright_ir as ir;
 use tilewright_ir::dialect::tt;
@@ -12,6 +14,7 @@ use tilewright_lower::{Hooks, Shuffle};
 use tilewright_passes::level::Level;
 
 use super::{Lower, Result, Xe};
+use crate::visa::{self, Part};
 
 /// An instruction.
 struct Dpas {
@@ -20,18 +23,20 @@ struct Dpas {
     /// Bits of an element of the operands.
     bits: u32,
     acc: Scalar,
+    /// The same in vISA, where operands may be parts of what messages brought.
+    element: &'static str,
 }
 
 /// The instruction for elements of a type.
 fn dpas(m: &ir::Module, element: ir::Type) -> Option<Dpas> {
-    let (types, bits, acc) = match m.type_kind(element) {
-        TypeKind::Float(FloatKind::F16) => ("fdpas_f_f_hf_hf", 16, Scalar::F32),
-        TypeKind::Float(FloatKind::BF16) => ("fdpas_f_f_bf_bf", 16, Scalar::F32),
-        TypeKind::Float(FloatKind::F32) => ("fdpas_f_f_tf32_tf32", 32, Scalar::F32),
-        TypeKind::Int(8) => ("idpas_s8_s8", 8, Scalar::I32),
+    let (types, bits, acc, element) = match m.type_kind(element) {
+        TypeKind::Float(FloatKind::F16) => ("fdpas_f_f_hf_hf", 16, Scalar::F32, "hf"),
+        TypeKind::Float(FloatKind::BF16) => ("fdpas_f_f_bf_bf", 16, Scalar::F32, "bf"),
+        TypeKind::Float(FloatKind::F32) => ("fdpas_f_f_tf32_tf32", 32, Scalar::F32, "tf32"),
+        TypeKind::Int(8) => ("idpas_s8_s8", 8, Scalar::I32, "s8"),
         _ => return None,
     };
-    Some(Dpas { types, bits, acc })
+    Some(Dpas { types, bits, acc, element })
 }
 
 impl Lower<'_, '_> {
@@ -52,23 +57,84 @@ impl Lower<'_, '_> {
         let Some(unit) = unit.filter(|u| Self::fits(u, &la, &lb, &lc)) else {
             return Err(self.unsupported("a dot of these types or of this shape"));
         };
-        let (ra, rb, rc) = (self.regs(a)?, self.regs(b)?, self.regs(c)?);
-        let first = self.first_operand(&unit, &la, &ra)?;
-        let second = self.second_operand(&unit, &lb, &rb);
-        let found = lc.register_finder();
-        let count = lc.shape()[0];
-        let of: Vec<usize> = (0..count).filter_map(|r| found.find(&[r, 0])).map(|r| r as usize).collect();
-        let rows: Vec<Value> = of.iter().map(|&r| rc[r]).collect();
-        let sum = self.b.vector(&rows);
-        let name = format!("__builtin_IB_sub_group16_{}_8_{count}", unit.types);
-        let ty = self.b.ty(sum);
-        let made = self.b.intrinsic(&name, Effect::Pure, Some(ty), &[sum, first, second]);
-        let mut out = rc.to_vec();
-        for (i, &r) in of.iter().enumerate() {
-            out[r] = if count == 1 { made } else { self.b.extract(made, i as u32) };
-        }
-        self.set_regs(dot.result(m), out);
+        let rc = self.regs(c)?;
+        let (of, sum) = self.accumulator(&lc, &rc);
+        let made = match [a, b].map(|v| self.part(v)) {
+            [None, None] => {
+                let (ra, rb) = (self.regs(a)?, self.regs(b)?);
+                let first = self.first_operand(&unit, &la, &ra)?;
+                let second = self.second_operand(&unit, &lb, &rb);
+                self.multiply(&unit, sum, first, second)
+            }
+            [first, second] => {
+                let own = |words| move |v| (v, Part { words, at: 0 });
+                let first = match first {
+                    Some(part) => part,
+                    None => {
+                        let regs = self.regs(a)?;
+                        self.first_operand(&unit, &la, &regs).map(own(8 * of.len() as u32))?
+                    }
+                };
+                let second = match second {
+                    Some(part) => part,
+                    None => {
+                        let regs = self.regs(b)?;
+                        own(128)(self.second_operand(&unit, &lb, &regs))
+                    }
+                };
+                let text = visa::dpas(unit.element, of.len() as u32, first.1, second.1);
+                let ty = self.b.ty(sum);
+                self.b.asm1(&text, "=rw,rw,rw,0", Effect::Pure, ty, &[first.0, second.0, sum])
+            }
+        };
+        self.set_accumulator(dot.result(m), &of, made, rc.to_vec());
         Ok(true)
+    }
+
+    /// Whether an operand of a dot stays as messages brought it.
+    pub(super) fn takes_part(&self, dot: tt::Dot) -> bool {
+        self.part(dot.a(self.m)).or_else(|| self.part(dot.b(self.m))).is_some()
+    }
+
+    /// Adds a product of zeros to a sum, by the function that the compiler has for it: like this dot, with the least of zeros.
+    pub(super) fn add_nothing(&mut self, like: tt::Dot, sum: ir::Value) -> Result<()> {
+        let m = self.m;
+        let unit = dpas(m, m.element_type(m.value_type(like.a(m))));
+        let unit =
+            unit.ok_or_else(|| self.error("internal: a dot of whole blocks without an instruction"))?;
+        let layout = self.layout(m.value_type(sum))?;
+        let regs = self.regs(sum)?;
+        let (of, rows) = self.accumulator(&layout, &regs);
+        let first = self.b.constant(Ty::I16, 0x8000);
+        let first = self.b.vector(&vec![first; of.len()]);
+        let second = self.b.i32(0);
+        let second = self.b.vector(&[second; 8]);
+        let made = self.multiply(&unit, rows, first, second);
+        self.set_accumulator(sum, &of, made, regs.to_vec());
+        Ok(())
+    }
+
+    /// What a dot is added to as a vector, and which registers are in it.
+    fn accumulator(&mut self, layout: &TileLayout, regs: &[Value]) -> (Vec<usize>, Value) {
+        let found = layout.register_finder();
+        let rows = 0..layout.shape()[0];
+        let of: Vec<usize> = rows.filter_map(|r| found.find(&[r, 0])).map(|r| r as usize).collect();
+        let rows: Vec<Value> = of.iter().map(|&r| regs[r]).collect();
+        let sum = self.b.vector(&rows);
+        (of, sum)
+    }
+
+    fn set_accumulator(&mut self, v: ir::Value, of: &[usize], made: Value, mut regs: Vec<Value>) {
+        for (i, &r) in of.iter().enumerate() {
+            regs[r] = if of.len() == 1 { made } else { self.b.extract(made, i as u32) };
+        }
+        self.set_regs(v, regs);
+    }
+
+    fn multiply(&mut self, unit: &Dpas, sum: Value, first: Value, second: Value) -> Value {
+        let ty = self.b.ty(sum);
+        let name = format!("__builtin_IB_sub_group16_{}_8_{}", unit.types, ty.lanes);
+        self.b.intrinsic(&name, Effect::Pure, Some(ty), &[sum, first, second])
     }
 
     fn fits(unit: &Dpas, a: &TileLayout, b: &TileLayout, c: &TileLayout) -> bool {

@@ -59,6 +59,7 @@ impl Hooks for Xe {
                 tt::Kind::DescriptorPrefetch => l.descriptor_prefetch(tt::DescriptorPrefetch(op))?,
                 tt::Kind::DescriptorStore => l.descriptor_store(tt::DescriptorStore(op))?,
                 tt::Kind::Dot => return l.dot(tt::Dot(op)),
+                tt::Kind::Extract => return Ok(l.extract_part(tt::Extract(op))),
                 tt::Kind::ExternElementwise => l.extern_elementwise(tt::ExternElementwise(op))?,
                 tt::Kind::Trans => return Ok(l.is_between(op)),
                 tt::Kind::Print => return Err(l.unsupported("printing")),

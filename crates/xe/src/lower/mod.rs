@@ -10,8 +10,9 @@
 //! | `xe.cl.NAME` | a function of `OpenCL.std` |
 //! | `xe.rtz.OP` | a conversion that rounds towards zero |
 //! | `xe.atomic.OP.SCOPE.ORDER` | an atomic operation |
-//! | `__builtin_IB_…` | a function of Intel's compiler: blocks of two dimensions, DPAS |
-//! | `llvm.genx.GenISA.…` | an instruction of Intel's compiler, which SPIR-V imports as a function of that name: prefetches |
+//! | `__builtin_IB_…` | a function of Intel's compiler: DPAS |
+//!
+//! Messages that bring blocks, and DPAS that takes parts of these, are inline assembly (`crate::visa`).
 
 mod access;
 mod atomic;
@@ -19,6 +20,8 @@ mod descriptor;
 mod dot;
 mod hooks;
 mod libdevice;
+mod loops;
+mod places;
 
 use std::ops::{Deref, DerefMut};
 
@@ -29,6 +32,7 @@ use tilewright_lower::Result;
 use tilewright_passes::analysis::axis::AxisAnalysis;
 
 use crate::target::Target;
+use crate::visa::Part;
 
 /// Lowers a module.
 ///
@@ -58,6 +62,11 @@ struct Xe {
     blocks: Option<bool>,
     /// Where it holds, that messages take the matrices of these.
     fitting: Vec<tilewright_llvm::Value>,
+    /// The words of messages that others go on from.
+    words: Vec<places::Known>,
+    /// Blocks that stay as messages brought them, and the tiles of these that dots take.
+    whole: FxHashMap<ir::Value, Vec<descriptor::Piece>>,
+    parts: FxHashMap<ir::Value, (tilewright_llvm::Value, Part)>,
 }
 
 /// The lowering of a function, with what is the same for every vendor.

@@ -4,7 +4,7 @@ use rspirv::dr::Operand;
 use rspirv::grammar::OpenCLStd100InstructionTable;
 use rspirv::spirv::{BuiltIn, CLOp, Capability, Decoration, FPRoundingMode, GroupOperation, Op, Word};
 use tilewright_llvm::view::Instruction;
-use tilewright_llvm::{FloatPred, Op as Llvm, Scalar, Ty};
+use tilewright_llvm::{Effect, FloatPred, Op as Llvm, Scalar, Ty, Value};
 
 use super::Result;
 use super::function::Body;
@@ -197,6 +197,26 @@ impl Body<'_, '_> {
     }
 
     /// A function of Intel's compiler.
+    /// Inline assembly, in vISA.
+    pub(super) fn assembly(&mut self, inst: &Instruction<'_>) -> Result<()> {
+        let params: Vec<Ty> = inst.args.iter().map(|&v| self.view.ty(v)).collect();
+        let results: Vec<Value> = inst.results().collect();
+        let ty = results.first().map(|&v| self.view.ty(v));
+        let text = (self.view.text(inst.op).unwrap_or_default(), self.view.constraints(inst.op));
+        let assembly = self.e.assembly(text, &params, ty, inst.effect != Effect::Pure)?;
+        let operands: Vec<Operand> =
+            [assembly].into_iter().chain(self.values(inst.args)?).map(Operand::IdRef).collect();
+        let (made, result) = match ty {
+            Some(ty) => (self.op_with(Op::AsmCallINTEL, ty, operands)?, results[0]),
+            None => {
+                let none = self.e.out.type_void();
+                self.op_of(Op::AsmCallINTEL, none, operands);
+                return Ok(());
+            }
+        };
+        self.define(result, made)
+    }
+
     fn imported(&mut self, inst: &Instruction<'_>, name: &str) -> Result<()> {
         let params: Vec<Ty> = inst.args.iter().map(|&v| self.view.ty(v)).collect();
         let result = inst.results().next();

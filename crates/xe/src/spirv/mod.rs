@@ -22,10 +22,10 @@ mod types;
 use std::collections::HashMap;
 
 use rspirv::binary::Assemble;
-use rspirv::dr::{self, Operand};
+use rspirv::dr::{self, Instruction, Operand};
 use rspirv::spirv::{
     AddressingModel, BuiltIn, Capability, Decoration, ExecutionMode, ExecutionModel, FunctionControl,
-    LinkageType, MemoryModel, Word,
+    LinkageType, MemoryModel, Op, Word,
 };
 use tilewright_ir::Diagnostic;
 use tilewright_ir::diagnostic::Kind;
@@ -41,6 +41,9 @@ pub struct Options {
     /// Whether separate multiplications and additions may become fused ones.
     pub contract: bool,
 }
+
+/// What inline assembly is for.
+const TARGET: &str = "spir64-unknown-unknown";
 
 /// What emitting gives: a message without its place.
 type Result<T> = std::result::Result<T, String>;
@@ -79,6 +82,7 @@ struct Emitter<'m> {
     builtins: HashMap<BuiltIn, (Word, Ty)>,
     functions: HashMap<String, Word>,
     imports: HashMap<String, Word>,
+    assemblies: HashMap<String, Word>,
     files: HashMap<u32, Word>,
     shared: Option<Word>,
     /// The program's tables, by their numbers in the module.
@@ -107,6 +111,7 @@ impl<'m> Emitter<'m> {
             builtins: HashMap::new(),
             functions,
             imports: HashMap::new(),
+            assemblies: HashMap::new(),
             files: HashMap::new(),
             shared: None,
             tables: HashMap::new(),
@@ -170,6 +175,49 @@ impl<'m> Emitter<'m> {
         self.bodies.insert(self.imports.len(), function);
         self.imports.insert(name.to_string(), id);
         Ok(id)
+    }
+
+    /// Inline assembly, its text and what it says of its operands. With effects it stays where it stands, even unused.
+    fn assembly(
+        &mut self,
+        (text, constraints): (&str, &str),
+        params: &[Ty],
+        result: Option<Ty>,
+        effects: bool,
+    ) -> Result<Word> {
+        let key = format!("{text}\0{constraints}");
+        if let Some(&known) = self.assemblies.get(&key) {
+            return Ok(known);
+        }
+        self.needs(Capability::AsmINTEL);
+        self.extension("SPV_INTEL_inline_assembly");
+        let result = match result {
+            Some(ty) => self.ty(ty)?,
+            None => self.out.type_void(),
+        };
+        let params: Vec<Word> = params.iter().map(|&ty| self.ty(ty)).collect::<Result<_>>()?;
+        let ty = self.out.type_function(result, params);
+        let known = self.assemblies.get(TARGET).copied();
+        let target = known.unwrap_or_else(|| {
+            let id = self.out.id();
+            let name = vec![Operand::LiteralString(TARGET.to_string())];
+            self.global(Instruction::new(Op::AsmTargetINTEL, None, Some(id), name));
+            self.assemblies.insert(TARGET.to_string(), id);
+            id
+        });
+        let id = self.out.id();
+        let mut operands = vec![Operand::IdRef(ty), Operand::IdRef(target)];
+        operands.extend([text, constraints].map(|s| Operand::LiteralString(s.to_string())));
+        self.global(Instruction::new(Op::AsmINTEL, Some(result), Some(id), operands));
+        if effects {
+            self.out.decorate(id, Decoration::SideEffectsINTEL, []);
+        }
+        self.assemblies.insert(key, id);
+        Ok(id)
+    }
+
+    fn global(&mut self, declaration: Instruction) {
+        self.out.module_mut().types_global_values.push(declaration);
     }
 
     fn finish(mut self) -> Vec<u8> {

@@ -78,7 +78,7 @@ impl Body<'_, '_> {
             llvm::Op::Store { align, volatile } => return self.store(inst.args, align, volatile),
             llvm::Op::Intrinsic(_) => return self.intrinsic(inst),
             llvm::Op::Call(_) => return self.call(inst),
-            llvm::Op::Asm(_) => return Err("inline assembly".to_string()),
+            llvm::Op::Asm(_) => return self.assembly(inst),
             llvm::Op::Alloca(_) => return Err("memory on the stack".to_string()),
             _ => {}
         }

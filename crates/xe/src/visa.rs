@@ -1,0 +1,128 @@
+//! Instructions as text of vISA, the assembly of Intel's compiler, which SPIR-V carries inline (`SPV_INTEL_inline_assembly`).
+//!
+//! The compiler's own functions for blocks write the eight words that say where a block is anew for each message. Here they are a value of the program: a word
+//! a lane, of which a loop changes the one that moves. And what a message brings stays in the registers where it was put: a DPAS names a part of it.
+//!
+//! `raw_sends.UNIT.WORDS.0.REGISTERS (M1, 1) 0 DESCRIPTOR words none result` is a message to a unit (15: memory) with so many registers of words, which brings
+//! so many. Its shape stands in a word, and, for who reads the text, in a comment. `dpas.A.B.8.ROWS (M1, 16) result sum second first` counts the place
+//! of the second operand in bytes, that of the first in registers. Registers have 64 bytes.
+
+use tilewright_llvm::{Scalar, Ty};
+
+/// How a block lies in registers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A row behind the other.
+    Rows,
+    /// The rows that share a word of 32 bits, beside each other in it (VNNI).
+    Packed,
+    /// Words of 32 bits, by columns.
+    Turned,
+}
+
+/// A message that brings a block, or several beside each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Message {
+    /// Bits of an element.
+    pub bits: u32,
+    /// Rows.
+    pub rows: u32,
+    /// Columns of a block.
+    pub columns: u32,
+    /// Blocks beside each other.
+    pub blocks: u32,
+    /// How they lie in registers.
+    pub form: Form,
+}
+
+/// Opcode of the message that loads a block.
+const LOAD: u32 = 3;
+/// That both caches keep it.
+const CACHED: u32 = 4 << 17;
+
+impl Message {
+    /// Registers that it fills.
+    pub fn registers(&self) -> u32 {
+        self.rows * self.columns * self.blocks * self.bits / 512
+    }
+
+    /// The last of the eight words: the shape.
+    pub fn word(&self) -> u32 {
+        (self.columns - 1) | (self.rows - 1) << 8 | (self.blocks - 1) << 16
+    }
+
+    /// What the result is held as where only instructions of this kind take it.
+    pub fn whole(&self) -> Ty {
+        Ty::vector(Scalar::I64, (self.registers() / 2) as u8)
+    }
+
+    fn descriptor(&self) -> u32 {
+        let form = match self.form {
+            Form::Rows => 0,
+            Form::Packed => 0x80,
+            Form::Turned => 0x8000,
+        };
+        // One register of words, of 64-bit addresses; elements of 8, 16, 32 bits are 0, 1, 2.
+        1 << 25 | (self.bits.trailing_zeros() - 3) << 9 | form | LOAD
+    }
+
+    fn comment(&self) -> String {
+        format!("// {}x{}x{}", self.rows, self.columns, self.blocks)
+    }
+
+    /// Loads it: the result, then the words.
+    pub fn load(&self) -> String {
+        let registers = self.registers();
+        // There are five bits for the number, of which the last says 32, too.
+        let descriptor = self.descriptor() | registers.min(31) << 20;
+        format!(
+            "raw_sends.15.1.0.{registers} (M1, 1) 0x0:ud {descriptor:#x}:ud $1.0 V0.0 $0.0 {}",
+            self.comment()
+        )
+    }
+
+    /// Brings it into the caches: the words.
+    pub fn prefetch(&self) -> String {
+        let descriptor = self.descriptor() | CACHED;
+        format!("raw_sends.15.1.0.0 (M1, 1) 0x0:ud {descriptor:#x}:ud $0.0 V0.0 V0.0 {}", self.comment())
+    }
+}
+
+/// An operand of a DPAS: a part of what a message brought.
+#[derive(Debug, Clone, Copy)]
+pub struct Part {
+    /// Words of 32 bits of the whole.
+    pub words: u32,
+    /// The first register.
+    pub at: u32,
+}
+
+/// A product of so many rows, added to its result: the result, the first operand, the second, and the result as it was.
+pub fn dpas(element: &str, rows: u32, first: Part, second: Part) -> String {
+    let name = |name: &str, part: Part, operand: u32| {
+        format!(".decl {name} v_type=G type=ud num_elts={} align=GRF alias=<${operand}, 0>\n", part.words)
+    };
+    format!(
+        "{{\n{}{}dpas.{element}.{element}.8.{rows} (M1, 16) $0.0 $0.0 B.{} A({},0)\n}}\n",
+        name("A", first, 1),
+        name("B", second, 2),
+        second.at * 64,
+        first.at
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As the compiler writes them for its own functions.
+    #[test]
+    fn descriptors_of_messages() {
+        let rows = Message { bits: 16, rows: 8, columns: 16, blocks: 1, form: Form::Rows };
+        assert_eq!((rows.registers(), rows.word()), (4, 0x70f));
+        assert!(rows.load().contains(" 0x2400203:ud "), "{}", rows.load());
+        let whole = Message { rows: 32, blocks: 2, ..rows };
+        assert_eq!((whole.registers(), whole.word()), (32, 0x1_1f0f));
+        assert!(whole.load().contains("raw_sends.15.1.0.32 (M1, 1) 0x0:ud 0x3f00203:ud"), "{}", whole.load());
+    }
+}

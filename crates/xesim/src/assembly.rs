@@ -1,0 +1,267 @@
+//! Inline assembly in vISA (`SPV_INTEL_inline_assembly`): messages that bring blocks of two dimensions, and DPAS.
+//!
+//! What a message brings into registers as 64-bit words is a block as memory has it: nothing but a DPAS may take it, a part of the right form. Elements of other
+//! types are those of the lanes: a column of 16, a row or a word of packed rows each.
+//!
+//! A message has eight words, each in the lane of its number: base (two), width, height and pitch, each less one, column, row, and the shape, which the text
+//! says, too, in a comment: `// ROWSxCOLUMNSxBLOCKS`.
+
+use std::collections::HashMap;
+
+use rspirv::dr::Instruction;
+
+use crate::Error;
+use crate::block::{Factor, Form, Shape};
+use crate::module::{Type, id_of, unsupported};
+use crate::translate::{Regs, Translator};
+
+/// Opcodes of declarations, which stand outside of functions: the program that assembly is for, and a piece of it.
+const TARGET: u32 = 5609;
+const ASSEMBLY: u32 = 5610;
+/// Words in front of a module's first instruction.
+const HEADER: usize = 5;
+
+/// A piece of assembly.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Assembly {
+    /// Loads a block, into so many registers.
+    Load(Shape, Form, usize),
+    /// Brings it into the caches.
+    Prefetch(Shape),
+    /// A product.
+    Dpas { factor: Factor, rows: usize, first: Part, second: Part },
+    /// What is not known here.
+    Other(String),
+}
+
+/// An operand of a product: words of the whole, and the register at which the part begins.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Part {
+    words: usize,
+    at: usize,
+}
+
+/// A block as memory has it, by lanes.
+#[derive(Clone, Debug)]
+pub(crate) struct Whole {
+    form: Form,
+    registers: usize,
+    values: Regs,
+}
+
+/// Takes the declarations of assembly out of a module: a grammar that knows them has a type where the extension has none.
+///
+/// # Errors
+/// Instructions that do not fit into their lengths.
+pub(crate) fn split(words: &[u32]) -> Result<(Vec<u32>, HashMap<u32, Assembly>), Error> {
+    let mut rest = words.get(..HEADER).unwrap_or(words).to_vec();
+    let mut found = HashMap::new();
+    let mut at = rest.len();
+    while let Some(&first) = words.get(at) {
+        let (length, opcode) = ((first >> 16) as usize, first & 0xffff);
+        let instruction = words.get(at..at + length).filter(|i| !i.is_empty());
+        let instruction = instruction.ok_or_else(|| Error::new("no SPIR-V: an instruction of no length"))?;
+        match opcode {
+            TARGET => {}
+            ASSEMBLY => {
+                let (Some(&id), Some(text)) = (instruction.get(2), instruction.get(5..)) else {
+                    return Err(Error::new("no SPIR-V: assembly without a text"));
+                };
+                let (text, used) = string(text);
+                let (constraints, _) = string(&instruction[5 + used..]);
+                found.insert(id, read(&text, &constraints));
+            }
+            _ => rest.extend(instruction),
+        }
+        at += length;
+    }
+    Ok((rest, found))
+}
+
+/// A string, and its words.
+fn string(words: &[u32]) -> (String, usize) {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    (String::from_utf8_lossy(&bytes[..end]).into_owned(), (end / 4 + 1).min(words.len()))
+}
+
+fn read(text: &str, constraints: &str) -> Assembly {
+    let known = message(text, constraints).or_else(|| dpas(text, constraints));
+    known.unwrap_or_else(|| Assembly::Other(text.to_string()))
+}
+
+fn message(text: &str, constraints: &str) -> Option<Assembly> {
+    let (code, shape) = text.split_once(" // ")?;
+    let rest = code.strip_prefix("raw_sends.15.1.0.")?;
+    let (registers, rest) = rest.split_once(" (M1, 1) 0x0:ud 0x")?;
+    let (descriptor, operands) = rest.split_once(":ud ")?;
+    let (registers, descriptor): (usize, _) =
+        (registers.parse().ok()?, u32::from_str_radix(descriptor, 16).ok()?);
+    let numbers: Option<Vec<u32>> = shape.split('x').map(|n| n.parse().ok()).collect();
+    let &[rows, columns, blocks] = numbers?.as_slice() else { return None };
+    let bits = 8 << (descriptor >> 9 & 7);
+    let shape = Shape { bits, rows, columns, blocks };
+    // One register of words, and what says how caches keep it.
+    let form = match descriptor & !(7 << 9 | 31 << 20 | 7 << 17) {
+        0x200_0003 => Form::Rows,
+        0x200_0083 => Form::Transform,
+        0x200_8003 => Form::Transpose,
+        _ => return None,
+    };
+    let fills = rows.checked_mul(columns)?.checked_mul(blocks)?.checked_mul(bits)? as usize / 512;
+    match (operands, constraints) {
+        ("$0.0 V0.0 V0.0", "rw") if registers == 0 && form == Form::Rows && descriptor >> 20 & 31 == 0 => {
+            Some(Assembly::Prefetch(shape))
+        }
+        ("$1.0 V0.0 $0.0", "=rw,rw")
+            if registers == fills && descriptor >> 20 & 31 == registers.min(31) as u32 =>
+        {
+            Some(Assembly::Load(shape, form, registers))
+        }
+        _ => None,
+    }
+}
+
+fn dpas(text: &str, constraints: &str) -> Option<Assembly> {
+    let mut lines = text.lines();
+    let (Some("{"), Some(first), Some(second), Some(code), Some("}"), None) =
+        (lines.next(), lines.next(), lines.next(), lines.next(), lines.next(), lines.next())
+    else {
+        return None;
+    };
+    let words = |line: &str, name: &str, operand: &str| -> Option<usize> {
+        let rest = line.strip_prefix(&format!(".decl {name} v_type=G type=ud num_elts="))?;
+        rest.strip_suffix(&format!(" align=GRF alias=<{operand}, 0>"))?.parse().ok()
+    };
+    let (of_first, of_second) = (words(first, "A", "$1")?, words(second, "B", "$2")?);
+    let (name, operands) = code.split_once(" (M1, 16) $0.0 $0.0 B.")?;
+    let (bytes, at) = operands.strip_suffix(",0)")?.split_once(" A(")?;
+    let bytes: usize = bytes.parse().ok()?;
+    let (types, rows) = name.strip_prefix("dpas.")?.split_once(".8.")?;
+    let factor = match types {
+        "hf.hf" => Factor::F16,
+        "bf.bf" => Factor::Bf16,
+        _ => return None,
+    };
+    let (first, second) =
+        (Part { words: of_first, at: at.parse().ok()? }, Part { words: of_second, at: bytes / 64 });
+    let whole = constraints == "=rw,rw,rw,0" && bytes.is_multiple_of(64);
+    whole.then_some(Assembly::Dpas { factor, rows: rows.parse().ok()?, first, second })
+}
+
+impl Translator<'_> {
+    /// `OpAsmCallINTEL`.
+    pub(crate) fn assembly(&mut self, i: &Instruction) -> Result<(), Error> {
+        let known = self.module.assemblies.get(&id_of(i, 0)?).cloned();
+        match known {
+            Some(Assembly::Load(shape, form, registers)) => self.block_load(i, shape, form, registers),
+            Some(Assembly::Prefetch(shape)) => {
+                let place = self.words(i, shape)?;
+                self.transfer(i, "read_prefetch_", shape, Form::Rows, &place, vec![]).map(|_| ())
+            }
+            Some(Assembly::Dpas { factor, rows, first, second }) => {
+                let a = self.part(i, 1, first, Form::Rows, rows)?;
+                let b = self.part(i, 2, second, Form::Transform, 8)?;
+                let c = self.value(id_of(i, 3)?)?;
+                if c.len() != rows {
+                    return Err(unsupported(i, "a product of this shape"));
+                }
+                let made = self.dpas(i, factor, &[a, b, c])?;
+                self.set(i, made)
+            }
+            Some(Assembly::Other(text)) => Err(unsupported(i, &format!("the assembly `{text}`"))),
+            None => Err(unsupported(i, "assembly that is not declared")),
+        }
+    }
+
+    fn block_load(
+        &mut self,
+        i: &Instruction,
+        shape: Shape,
+        form: Form,
+        registers: usize,
+    ) -> Result<(), Error> {
+        let place = self.words(i, shape)?;
+        let values = self.transfer(i, "read_flat_", shape, form, &place, vec![])?;
+        let ty = i.result_type.ok_or_else(|| unsupported(i, "a message to nowhere"))?;
+        let (element, count) = self.module.elements(ty)?;
+        match element {
+            // A register has eight words of 64 bits, and 16 lanes have one each.
+            Type::Int(64) if count * 2 == registers => {
+                let id = i.result_id.ok_or_else(|| unsupported(i, "a message to nowhere"))?;
+                self.keep_whole(id, Whole { form, registers, values });
+                Ok(())
+            }
+            Type::Int(bits) if count == values.len() && count * bits as usize / 32 == registers => {
+                self.set(i, values)
+            }
+            _ => Err(unsupported(i, "a block of this type")),
+        }
+    }
+
+    /// The words of a message: base, width, height, pitch, column and row.
+    fn words(&mut self, i: &Instruction, shape: Shape) -> Result<[String; 6], Error> {
+        let [own] = self.value(id_of(i, 1)?)?.try_into().map_err(|_| unsupported(i, "these words"))?;
+        let mut words = vec![];
+        for lane in 0..8 {
+            words.push(self.shuffled(&Type::Int(32), "idx", &own, &lane.to_string())?);
+        }
+        let bad = self.reg('p');
+        let said = (shape.columns - 1) | (shape.rows - 1) << 8 | (shape.blocks - 1) << 16;
+        self.op(format!("setp.ne.u32 {bad}, {}, {said};", words[7]));
+        self.trap(&bad, "the last word of a message must be the shape that its text says");
+        let base = self.reg('d');
+        self.op(format!("mov.b64 {base}, {{{}, {}}};", words[0], words[1]));
+        let [_, _, width, height, pitch, x, y, _] =
+            <[String; 8]>::try_from(words).map_err(|_| unsupported(i, "these words"))?;
+        Ok([base, width, height, pitch, x, y])
+    }
+
+    /// An operand of a product: as many values as it takes, of a whole block or all of a vector.
+    fn part(
+        &mut self,
+        i: &Instruction,
+        k: usize,
+        part: Part,
+        form: Form,
+        values: usize,
+    ) -> Result<Regs, Error> {
+        let id = id_of(i, k)?;
+        let Some(whole) = self.whole(id) else {
+            let regs = self.value(id)?;
+            let words = regs.len() * if form == Form::Rows { 8 } else { 16 };
+            let all = regs.len() == values && (part.words, part.at) == (words, 0);
+            return if all { Ok(regs) } else { Err(unsupported(i, "a part of such an operand")) };
+        };
+        // Rows are two a register; words of packed rows, and of columns, one.
+        let first = part.at * if form == Form::Rows { 2 } else { 1 };
+        let fits = (whole.form == Form::Rows) == (form == Form::Rows) && part.words == whole.registers * 16;
+        let taken = whole.values.get(first..first + values).filter(|_| fits);
+        taken.map(<[String]>::to_vec).ok_or_else(|| unsupported(i, "a part of such a block"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let text = "raw_sends.15.1.0.32 (M1, 1) 0x0:ud 0x3f00283:ud $1.0 V0.0 $0.0 // 32x16x2";
+        let shape = Shape { bits: 16, rows: 32, columns: 16, blocks: 2 };
+        assert_eq!(read(text, "=rw,rw"), Assembly::Load(shape, Form::Transform, 32));
+        // Another number of registers than the shape has, other operands, another unit.
+        for wrong in
+            [text.replace("0.32", "0.16"), text.replace("$1.0", "$2.0"), text.replace(".15.", ".14.")]
+        {
+            assert_eq!(read(&wrong, "=rw,rw"), Assembly::Other(wrong));
+        }
+        let text = "{\n.decl A v_type=G type=ud num_elts=512 align=GRF alias=<$1, 0>\n\
+                    .decl B v_type=G type=ud num_elts=128 align=GRF alias=<$2, 0>\n\
+                    dpas.bf.bf.8.8 (M1, 16) $0.0 $0.0 B.0 A(20,0)\n}\n";
+        let (first, second) = (Part { words: 512, at: 20 }, Part { words: 128, at: 0 });
+        let want = Assembly::Dpas { factor: Factor::Bf16, rows: 8, first, second };
+        assert_eq!(read(text, "=rw,rw,rw,0"), want);
+        assert_eq!(read(text, "=rw,rw,rw,rw"), Assembly::Other(text.to_string()));
+    }
+}
