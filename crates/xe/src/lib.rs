@@ -13,6 +13,7 @@
 
 pub mod asm;
 pub mod compile;
+pub mod lane_sums;
 pub mod lower;
 pub mod ocloc;
 pub mod order_dots;

@@ -20,7 +20,7 @@
 //! SPIR-V                                                                  (as LLVM IR: Listing 5)
 //! ```
 
-use crate::order_dots;
+use crate::{lane_sums, order_dots};
 use tilewright_passes::hopper::{allocate_warp_groups, distribute_ctas, lower_tma};
 use tilewright_passes::pass::{DCE, Property, Row};
 use tilewright_passes::transform::{
@@ -67,6 +67,10 @@ pub static PASSES: &[Row] = &[
     Row {
         pass: distribute_to_lanes::PASS,
         why: "blocks are those of instructions, which say what each lane has of them",
+    },
+    Row {
+        pass: lane_sums::PASS,
+        why: "loops have their final form, and lanes their columns: what loops add up over lanes can leave them",
     },
     Row {
         pass: order_dots::PASS,

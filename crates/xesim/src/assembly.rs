@@ -21,6 +21,9 @@ const ASSEMBLY: u32 = 5610;
 /// Words in front of a module's first instruction.
 const HEADER: usize = 5;
 
+/// Registers that a message fills at most.
+const REGISTERS: usize = 32;
+
 /// A piece of assembly.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Assembly {
@@ -98,7 +101,8 @@ fn message(text: &str, constraints: &str) -> Option<Assembly> {
     let (registers, descriptor): (usize, _) =
         (registers.parse().ok()?, u32::from_str_radix(descriptor, 16).ok()?);
     let numbers: Option<Vec<u32>> = shape.split('x').map(|n| n.parse().ok()).collect();
-    let &[rows, columns, blocks] = numbers?.as_slice() else { return None };
+    let numbers = numbers.filter(|numbers| !numbers.contains(&0))?;
+    let &[rows, columns, blocks] = numbers.as_slice() else { return None };
     let bits = 8 << (descriptor >> 9 & 7);
     let shape = Shape { bits, rows, columns, blocks };
     // One register of words, and what says how caches keep it.
@@ -145,7 +149,8 @@ fn dpas(text: &str, constraints: &str) -> Option<Assembly> {
     };
     let (first, second) =
         (Part { words: of_first, at: at.parse().ok()? }, Part { words: of_second, at: bytes / 64 });
-    let whole = constraints == "=rw,rw,rw,0" && bytes.is_multiple_of(64);
+    let within = [first, second].iter().all(|part| part.at < part.words && part.words <= REGISTERS * 16);
+    let whole = constraints == "=rw,rw,rw,0" && bytes.is_multiple_of(64) && within;
     whole.then_some(Assembly::Dpas { factor, rows: rows.parse().ok()?, first, second })
 }
 
@@ -236,7 +241,7 @@ impl Translator<'_> {
         // Rows are two a register; words of packed rows, and of columns, one.
         let first = part.at * if form == Form::Rows { 2 } else { 1 };
         let fits = (whole.form == Form::Rows) == (form == Form::Rows) && part.words == whole.registers * 16;
-        let taken = whole.values.get(first..first + values).filter(|_| fits);
+        let taken = whole.values.get(first..first.saturating_add(values)).filter(|_| fits);
         taken.map(<[String]>::to_vec).ok_or_else(|| unsupported(i, "a part of such a block"))
     }
 }

@@ -48,8 +48,13 @@ pub const PASS: Pass = Pass {
 
 /// Does so in every loop, first ones first: one may go on with what another has.
 pub fn run(module: &mut Module) {
+    run_where(module, |_, _| true);
+}
+
+/// Does so in the loops that are wanted.
+pub fn run_where(module: &mut Module, wanted: impl Fn(&Module, scf::For) -> bool) {
     for op in module.all_ops(module.root()) {
-        let Some(l) = scf::For::cast(module, op) else { continue };
+        let Some(l) = scf::For::cast(module, op).filter(|&l| wanted(module, l)) else { continue };
         for index in 0..module.results(op).len() {
             if let Some(sum) = Sum::find(module, l, index) {
                 sum.keep_apart(module, l);
