@@ -217,6 +217,33 @@ def test_what_never_ends_is_an_error(backend, case, monkeypatch):
         assert "test_multicast.py" in str(error.value) and "^" in str(error.value)
 
 
+@triton.jit
+def disagreed(x_ptr, out_ptr, apart, M: tl.constexpr, N: tl.constexpr, MESH: tl.constexpr):
+    """The second block is not the same to the two columns of a row."""
+    column = tle.shard_id(MESH, "column")
+    desc = tl.make_tensor_descriptor(x_ptr, [2 * M, N], [N, 1], [M, N])
+    x = tle.gpu.alloc([2, M, N], tl.float32)
+    full = tle.gpu.alloc_barriers(2, expect_bytes=M * N * 4)
+    for i in range(2):
+        tle.gpu.copy(
+            desc, x.slot(i), [M, N], [column * i * apart, 0], barrier=full[i], multicast=(MESH, "column")
+        )
+    for i in range(2):
+        tle.gpu.barrier_wait(full[i], phaseIdx=0)
+    tl.store(out_ptr, tl.sum(x.slot(0).load()))
+
+
+def test_programs_that_disagree_are_an_error(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "interp")
+    x = np.ones((64, 64), np.float32)
+    disagreed[(3,)](x, x, 0, 32, 64, SQUARE)
+    with pytest.raises(triton.KernelError, match="share this copy, and give it different blocks") as error:
+        disagreed[(3,)](x, x, 8, 32, 64, SQUARE)
+    assert "test_multicast.py" in str(error.value) and f"{8 * 64 * 4} bytes from the first" in str(
+        error.value
+    )
+
+
 PART = SQUARE[0]
 
 

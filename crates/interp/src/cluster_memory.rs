@@ -12,10 +12,15 @@ use crate::program::Program;
 
 /// The clusters of a launch whose programs run.
 #[derive(Default)]
-pub struct Clusters(Mutex<FxHashMap<u64, Weak<ClusterMemory>>>);
+pub struct Clusters {
+    memories: Mutex<FxHashMap<u64, Weak<ClusterMemory>>>,
+    blocks: Mutex<SharedBlocks>,
+}
 
 /// The buffers of one cluster.
 pub struct ClusterMemory {
+    /// The cluster's number in the launch.
+    pub number: u64,
     begin: u64,
     /// Bytes from one program's buffers to the next one's.
     pub stride: u64,
@@ -24,6 +29,27 @@ pub struct ClusterMemory {
     /// Never looked at through this: programs on several threads do.
     _memory: Buffer,
     arrivals: Mutex<Arrivals>,
+}
+
+/// The blocks that programs bring together.
+#[derive(Debug, Default)]
+struct SharedBlocks {
+    /// How many each program, a rank of a cluster, has brought by each instruction.
+    brought: FxHashMap<(u64, usize, u64), u64>,
+    /// Those that not all have come to: by cluster, instruction, the lowest rank of those that share it, and how many each of these brought
+    /// before.
+    open: FxHashMap<(u64, usize, u64, u64), SharedBlock>,
+}
+
+/// A block that programs bring together.
+#[derive(Debug, Clone, Copy)]
+pub struct SharedBlock {
+    /// The program that came first.
+    pub rank: u64,
+    /// Where its block begins.
+    pub address: u64,
+    /// How many programs have not come.
+    missing: u32,
 }
 
 /// What programs tell each other by mbarriers.
@@ -43,7 +69,7 @@ fn room(bytes: usize) -> u64 {
 impl Clusters {
     /// The buffers of a cluster, which all of its programs have alike. They are there as long as one of the programs has them.
     pub fn memory(&self, cluster: u64, programs: u64, program: &Program) -> Arc<ClusterMemory> {
-        let mut clusters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clusters = self.memories.lock().unwrap_or_else(PoisonError::into_inner);
         let known = clusters.entry(cluster).or_default();
         if let Some(memory) = known.upgrade() {
             return memory;
@@ -53,6 +79,7 @@ impl Clusters {
         let all = (stride * programs) as usize;
         memory.slice_mut::<u8>(all).fill(0xff);
         let made = Arc::new(ClusterMemory {
+            number: cluster,
             begin: memory.ptr_mut() as u64,
             stride,
             programs,
@@ -61,6 +88,32 @@ impl Clusters {
         });
         *known = Arc::downgrade(&made);
         made
+    }
+
+    /// A program of a cluster brings a block together with those whose ranks differ from its own in the bits of `mask` alone, by the
+    /// instruction `pc`.
+    ///
+    /// # Errors
+    /// What another one of them has brought, if it is another block.
+    pub fn share_block(
+        &self,
+        (cluster, rank): (u64, u64),
+        pc: usize,
+        mask: u64,
+        address: u64,
+    ) -> Result<(), SharedBlock> {
+        let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
+        let brought = blocks.brought.entry((cluster, pc, rank)).or_default();
+        let key = (cluster, pc, rank & !mask, *brought);
+        *brought += 1;
+        let all = 1 << mask.count_ones();
+        let block = blocks.open.entry(key).or_insert(SharedBlock { rank, address, missing: all });
+        block.missing -= 1;
+        let block = *block;
+        if block.missing == 0 {
+            blocks.open.remove(&key);
+        }
+        if block.address == address { Ok(()) } else { Err(block) }
     }
 }
 

@@ -334,6 +334,11 @@ pub enum Instr {
     Join,
     /// Ends a partition.
     End,
+    /// A block that the programs of the cluster whose ranks differ in the bits of `mask` alone bring together: they must mean the same one.
+    SharedBlock {
+        ptr: V,
+        mask: u64,
+    },
     /// Makes an mbarrier of so many arrivals a phase, of which one is that of copies where these bring bytes.
     MbarrierInit {
         at: V,
@@ -475,6 +480,7 @@ impl Instr {
             }
             Instr::Ring(step) => step.visit(f),
             Instr::Barrier { count, .. } => count.iter_mut().for_each(|v| f(v, Use)),
+            Instr::SharedBlock { ptr, .. } => f(ptr, Use),
             Instr::MbarrierInit { at, .. } | Instr::MbarrierBring { at, .. } => f(at, Use),
             Instr::MbarrierArrive { at, rank, .. } => {
                 f(at, Use);
@@ -610,7 +616,7 @@ pub struct Program {
     pub waits: bool,
     /// How many warps run it, each with registers of its own, where it is written for one.
     pub warps: Option<u32>,
-    /// Whether it reaches the buffers of other programs of its cluster.
+    /// Whether it reaches the buffers of other programs of its cluster, or brings blocks together with them.
     pub reaches_others: bool,
 }
 

@@ -132,7 +132,7 @@ impl<'m, 'p> Builder<'m, 'p> {
             .program
             .code
             .iter()
-            .any(|i| matches!(i, Instr::Remote { .. } | Instr::MbarrierArrive { rank: Some(_), .. }));
+            .any(|i| matches!(i, Instr::Remote { .. } | Instr::SharedBlock { .. } | Instr::MbarrierArrive { rank: Some(_), .. }));
         slots::allocate(&mut self.program, self.registers as usize, &self.loops, &self.pinned, &self.strands);
         self.program
     }

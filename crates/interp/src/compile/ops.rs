@@ -461,6 +461,9 @@ impl Builder<'_, '_> {
         let mask = l.mask(m).map(|v| self.get(v)).transpose()?;
         let other = l.other(m).map(|v| self.get(v)).transpose()?;
         let dst = self.define(l.result(m))?;
+        if let Some(bits) = m.int_attr(op, marks::MULTICAST) {
+            self.emit(Instr::SharedBlock { ptr, mask: bits as u64 });
+        }
         self.emit(Instr::Load { ptr, mask, other, dst, volatile: l.is_volatile(m) });
         Ok(())
     }

@@ -101,6 +101,31 @@ impl Own {
 }
 
 impl Frame {
+    /// Checks that the programs that share a copy give it the same block.
+    pub(super) fn shared_block(
+        &self,
+        context: &Context<'_>,
+        own: Option<&Own>,
+        ptr: V,
+        mask: u64,
+    ) -> Result<(), FaultBox> {
+        let Some((cluster, rank)) = own.and_then(Own::cluster) else { return Ok(()) };
+        let reg = &self.regs[ptr.slot as usize];
+        let address = match reg.repr {
+            Repr::Uniform(bits) => bits,
+            Repr::Affine(affine) => affine.base as u64,
+            _ => reg.buf.slice::<u64>(1)[0],
+        };
+        let who = (cluster.number, rank);
+        let Err(other) = context.clusters.share_block(who, self.pc, mask, address) else { return Ok(()) };
+        let text = format!(
+            "programs {} and {rank} of the cluster share this copy, and give it different blocks: the second begins {} bytes from the first",
+            other.rank,
+            address.wrapping_sub(other.address) as i64
+        );
+        Err(Box::new(Fault::new(text)))
+    }
+
     /// The context with the program's own buffers in its memory.
     pub(super) fn local_op(
         &mut self,

@@ -414,6 +414,7 @@ impl Frame {
                         return Ok(Yield::Blocked(acted));
                     }
                 }
+                Instr::SharedBlock { ptr, mask } => self.shared_block(context, own, *ptr, *mask)?,
                 Instr::MbarrierInit { .. }
                 | Instr::MbarrierArrive { .. }
                 | Instr::MbarrierBring { .. }
@@ -631,6 +632,7 @@ impl Frame {
             | Instr::Fork { .. }
             | Instr::Join
             | Instr::End
+            | Instr::SharedBlock { .. }
             | Instr::MbarrierInit { .. }
             | Instr::MbarrierArrive { .. }
             | Instr::MbarrierBring { .. }

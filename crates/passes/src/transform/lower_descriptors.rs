@@ -25,7 +25,9 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::dialect::tt::{self, DescriptorReduceKind, MemSemantic, MemSyncScope, RmwOp};
 use tilewright_ir::dialect::{arith, scf, ttg, ttng};
-use tilewright_ir::{Block, Builder, Diagnostic, Module, Op, Opcode, Type, TypeKind, Value, launch, pass};
+use tilewright_ir::{
+    Block, Builder, Diagnostic, Module, Op, Opcode, Type, TypeKind, Value, launch, marks, pass,
+};
 
 use crate::analysis::axis::AxisAnalysis;
 use crate::hopper::{captures, tma};
@@ -255,6 +257,9 @@ impl Lowering<'_> {
                 tt::Load::build(&mut b, pointers, Some(mask), Some(other), cache, evict, false, whole);
             let value = loaded.result(b.module);
             ttg::LocalStore::build(&mut b, value, buffer);
+            if let Some(sharing) = self.m.int_attr(op, marks::MULTICAST) {
+                self.m.set_i32_attr(loaded.0, marks::MULTICAST, sharing as i32);
+            }
             self.m.erase_op(op);
         } else if let Some(copy) = ttng::AsyncTmaCopyLocalToGlobal::cast(self.m, op) {
             let store = tma::by_registers(self.m, copy);
