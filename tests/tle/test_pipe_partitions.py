@@ -806,6 +806,8 @@ def test_products_that_the_kernel_issues(device, ways, capacity):
     ("multiply", "ways"),
     [
         (dot_slots, ("blocks", "blocks")),
+        (dot_slots, ("copies", "copies")),
+        (dot_slots, ("stores", "stores")),
         (wgmma_slots, ("stores", "stores")),
         (wgmma_slots, ("copies", "copies")),
         (wgmma_slots, ("copies", "blocks")),
@@ -826,12 +828,13 @@ def test_what_orders_products_is_needed(multiply, ways):
     assert len(fences) == (ways != ("blocks", "blocks")) and all("proxy-fence" in found for found in fences)
 
 
-def test_products_read_slots_where_they_lie(monkeypatch):
+@pytest.mark.parametrize("ways", WAYS)
+def test_products_read_slots_where_they_lie(ways, monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_TARGET", "cuda:90")
     a, b = operands(64, 32, 5 * 64)
     c = np.zeros((64, 32), "float32")
     for early in (False, True):
-        args = (dot_slots, a, b, c, 5, 64, 32, 64, 3, ("blocks", "blocks"), early)
+        args = (dot_slots, a, b, c, 5, 64, 32, 64, 3, ways, early)
         ptx = product.warmup(*args, grid=(1,)).asm["ptx"]
         assert "wgmma.mma_async" in ptx and "ld.shared" not in ptx and "ldmatrix" not in ptx
         # One product is under way while the next slot is waited for.
@@ -921,6 +924,7 @@ PRODUCT = [*operands(64, 32, 5 * 64), np.zeros((64, 32), np.float32), 5, 64, 32,
         # What threads have copied they arrive for by an instruction of its own, behind the loop there is one more release.
         (mixed, (*OTHERS, 5, 16, 32, 2, 4, False), dict(sync=4, arrive=2, expect=1, copied=1, wait=2, fence=1)),
         (product, (dot_slots, *PRODUCT, ("blocks", "blocks"), False), dict(sync=4, arrive=2, expect=1, copied=0, wait=2, fence=0)),
+        (product, (dot_slots, *PRODUCT, ("copies", "copies"), False), dict(sync=4, arrive=2, expect=0, copied=1, wait=2, fence=1)),
         (product, (wgmma_slots, *PRODUCT, ("blocks", "blocks"), False), dict(sync=4, arrive=1, expect=1, copied=0, wait=2, fence=0)),
         (product, (wgmma_slots, *PRODUCT, ("copies", "blocks"), False), dict(sync=4, arrive=1, expect=1, copied=1, wait=2, fence=1)),
         (product, (wgmma_slots, *PRODUCT, ("stores", "stores"), False), dict(sync=4, arrive=2, expect=0, copied=0, wait=2, fence=1)),

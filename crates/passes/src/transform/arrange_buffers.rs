@@ -1,7 +1,8 @@
 //! Buffers that the kernel allocates itself get their layouts, and whole accesses of them by pointers become accesses of buffers.
 //!
 //! A buffer of `tt` has no layout. What reads it says which suits: operands of dots want rows swizzled for the matrix loads of
-//! warps, those of products that the kernel issues itself the swizzle that these read, what the copy engine fills or empties the widest
+//! warps, those of products that the kernel issues itself, and slots of rings that nothing but warp groups' products read, the swizzle that these
+//! read, what the copy engine fills or empties the widest
 //! swizzle that it has for the shape, everything else a plain row-major order, in which pointers may be moved, too. Layouts that
 //! the kernel gives stay.
 //!
@@ -71,7 +72,7 @@ pub fn run(
     let aliases = aliases.filter_map(|op| Some(ttg::MemdescReinterpret::cast(module, op)?.result(module)));
     let buffers: Vec<Value> = allocs.iter().map(|alloc| alloc.result(module)).chain(aliases).collect();
     for buffer in buffers {
-        lay_out(module, buffer, num_warps)?;
+        lay_out(module, target, buffer, num_warps)?;
         keeps_order(module, buffer)?;
     }
     copies_out(module, target);
@@ -198,7 +199,12 @@ fn least_shape(module: &Module, views: &[Seen]) -> Vec<u32> {
 ///
 /// # Errors
 /// A product that can read its buffer in no layout.
-fn swizzle(module: &Module, views: &[Seen], num_warps: u32) -> Result<Option<u32>, Diagnostic> {
+fn swizzle(
+    module: &Module,
+    target: &TargetInfo,
+    views: &[Seen],
+    num_warps: u32,
+) -> Result<Option<u32>, Diagnostic> {
     let least = least_shape(module, views);
     let mut found: Option<u32> = None;
     for seen in views {
@@ -211,6 +217,9 @@ fn swizzle(module: &Module, views: &[Seen], num_warps: u32) -> Result<Option<u32
         let mut narrow = |swizzle: u32| found = Some(found.unwrap_or(natural(&least)).min(swizzle));
         if is_copied(module, view) {
             narrow(natural(&least_shape(module, &[*seen])));
+        }
+        if let Some(swizzle) = slot_swizzle(module, target, view, num_warps) {
+            narrow(swizzle);
         }
         for u in module.uses(view) {
             let Some(dot) = ttng::WarpGroupDot::cast(module, u.op).filter(|_| u.index < 2) else { continue };
@@ -235,6 +244,40 @@ fn swizzle(module: &Module, views: &[Seen], num_warps: u32) -> Result<Option<u32
         }
     }
     Ok(found)
+}
+
+/// The swizzle with which products of warp groups read a slot of a ring where it lies, if nothing else reads it.
+fn slot_swizzle(module: &Module, target: &TargetInfo, view: Value, num_warps: u32) -> Option<u32> {
+    if !target.dots.wgmma || rings::of_buffer(module, view).is_none() {
+        return None;
+    }
+    let loads = module.uses(view).iter().filter_map(|u| ttg::LocalLoad::cast(module, u.op));
+    let swizzles: Option<Vec<u32>> =
+        loads.map(|load| operand_swizzle(module, load.result(module), 1, num_warps)).collect();
+    swizzles?.into_iter().min()
+}
+
+/// The swizzle with which the products that a value is an operand of, or its transpose is, could read it from a buffer; `None` where one of its users
+/// is no such product. Its dimension `fast` is contiguous.
+fn operand_swizzle(module: &Module, value: Value, fast: usize, num_warps: u32) -> Option<u32> {
+    let of_use = |u: &tilewright_ir::Use| {
+        if let Some(turned) = tt::Trans::cast(module, u.op) {
+            return operand_swizzle(module, turned.result(module), 1 - fast, num_warps);
+        }
+        let dot = tt::Dot::cast(module, u.op).filter(|_| u.index < 2)?;
+        let ty = module.value_type(value);
+        let &[m, n] = module.shape(module.value_type(dot.result(module)))? else { return None };
+        let warps = scope::num_warps_of(module, u.op, num_warps);
+        let [.., of_instruction] = assign_layouts::warp_group_shape(m, n, warps, module.is_int(ty))?;
+        let (mn_axis, mn) = if u.index == 0 { (0, 64) } else { (1, of_instruction) };
+        let (shape, bits) = (module.shape(ty)?, module.bits(ty));
+        match assign_layouts::operand_buffer_encoding(shape, fast, bits, mn_axis, mn, mn)? {
+            Encoding::Shared(SharedKind::NvmmaShared { swizzle_bytes, .. }) => Some(swizzle_bytes),
+            _ => None,
+        }
+    };
+    let swizzles: Option<Vec<u32>> = module.uses(value).iter().map(of_use).collect();
+    swizzles?.into_iter().min()
 }
 
 /// Whether a product of the kernel's own reads a view.
@@ -345,7 +388,12 @@ fn views_of(module: &Module, buffer: Value) -> (Vec<Seen>, Vec<Op>) {
 
 /// Gives a buffer and all that shows its memory their layouts: those of the kernel's own products and copies where there are such,
 /// else each that suits it.
-fn lay_out(module: &mut Module, buffer: Value, num_warps: u32) -> Result<(), Diagnostic> {
+fn lay_out(
+    module: &mut Module,
+    target: &TargetInfo,
+    buffer: Value,
+    num_warps: u32,
+) -> Result<(), Diagnostic> {
     let mut groups: Vec<Vec<Seen>> = Vec::new();
     let (mut starts, mut reshapes) = (vec![buffer], Vec::new());
     while let Some(start) = starts.pop() {
@@ -360,7 +408,7 @@ fn lay_out(module: &mut Module, buffer: Value, num_warps: u32) -> Result<(), Dia
     let mut wanted: Option<u32> = None;
     for views in &groups {
         if given(module, views).is_none() {
-            let here = swizzle(module, views, num_warps)?;
+            let here = swizzle(module, target, views, num_warps)?;
             wanted = wanted.into_iter().chain(here).min();
         }
     }
