@@ -61,6 +61,21 @@ def numbered(x_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr):
 
 
 @triton.jit
+def numbered_twice(x_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr):
+    """Two slots an iteration, of a ring that the next run of the loop begins anew."""
+    desc = tl.make_tensor_descriptor(out_ptr, [n * M, N], [N, 1], [M, N])
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    slots = tle.gpu.alloc([4, M, N], dtype=x_ptr.dtype.element_ty)
+    for first in range(0, n, 4):
+        for i in range(2):
+            for half in tl.static_range(2):
+                k = first + 2 * i + half
+                slot = slots.slot((2 * i + half + 3) % 4)
+                slot.store(tl.load(x_ptr + k * M * N + at) * 2)
+                tle.gpu.copy(slot, desc, [M, N], [k * M, 0])
+
+
+@triton.jit
 def sometimes(x_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr):
     """Copied in a branch, changed through pointers behind it."""
     desc = tl.make_tensor_descriptor(out_ptr, [n * M, N], [N, 1], [M, N])
@@ -93,14 +108,14 @@ def memory_again(x_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr):
     tl.store(out_ptr + n * M * N + at, total)
 
 
-IN_ORDER = [doubled, by_turns, numbered, sometimes]
+IN_ORDER = [doubled, by_turns, numbered, numbered_twice, sometimes]
 
 
 @pytest.mark.parametrize("kernel", IN_ORDER)
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int8])
 @pytest.mark.parametrize("shape", [(16, 64), (64, 32), (24, 96)])
 def test_in_order(device, kernel, dtype, shape):
-    (m, n), turns = shape, 4
+    (m, n), turns = shape, 8 if kernel is numbered_twice else 4
     x = np.random.default_rng(0).integers(-3, 4, (turns * m, n)).astype(dtype)
     out = device.array(np.zeros((turns * m, n), dtype))
     kernel[(1,)](device.array(x), out, turns // 2 if kernel is by_turns else turns, m, n)
@@ -292,14 +307,12 @@ WAITED = {
 }
 
 
-# Barriers without which nothing is reported: between accesses of each thread to what it alone accesses; and of slots whose numbers are known at run time only. Of a warp whose elected lane copies, waits and arrives.
+# Barriers without which nothing is reported: between accesses of each thread to what it alone accesses. Of a warp whose elected lane copies, waits and arrives.
 SILENT = {
-    "numbered": ["bar.sync"],
     "sometimes": ["bar.sync"] * 2,
     "relay": ["bar.warp.sync"],
     "relay that changes": ["bar.sync"],
     "pipe of stores": ["bar.warp.sync"],
-    "pipe of one group": ["bar.sync"],
 }
 
 
@@ -316,12 +329,64 @@ def test_the_simulator_asks_for_each_wait_and_fence(name):
 
 @pytest.mark.parametrize(
     ("kernel", "left"),
-    [(doubled, [0, 0]), (by_turns, [1, 1, 0]), (numbered, [0, 0]), (sometimes, [0, 0])],
+    [
+        (doubled, [0, 0]),
+        (by_turns, [1, 1, 0]),
+        (numbered, [2, 0]),
+        (numbered_twice, [3, 3, 0]),
+        (sometimes, [0, 0]),
+    ],
 )
 def test_what_waits_leave_under_way(kernel, left):
     x = np.zeros((8 * 32, 64), np.float32)
     ptx, stores = engine_stores(kernel, x, x, 4, 32, 64)
     assert stores > 0 and waits(ptx) == left
+
+
+@triton.jit
+def again_and_again(x_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr, HINTS: tl.constexpr):
+    """One buffer that stays as it is: nothing but a hint bounds how many copies are under way."""
+    desc = tl.make_tensor_descriptor(out_ptr, [n * M, N], [N, 1], [M, N])
+    x = tle.gpu.alloc([M, N], dtype=tl.float32)
+    x.store(tl.load(x_ptr + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]))
+    for i in range(n):
+        if HINTS == 0:
+            tle.gpu.copy(x, desc, [M, N], [i * M, 0])  # a comment
+        elif HINTS == 1:
+            tle.gpu.copy(x, desc, [M, N], [i * M, 0])  # @hint: tma_store_pending=8
+        elif i % 2 == 0:
+            tle.gpu.copy(x, desc, [M, N], [i * M, 0])  # @hint: tma_store_pending=2
+        else:
+            tle.gpu.copy(x, desc, [M, N], [i * M, 0])  # @hint: tma_store_pending = 4
+
+
+@pytest.mark.parametrize(("hints", "left"), [(0, [0]), (1, [0, 7]), (2, [0, 3, 3])])
+def test_a_hint_bounds_what_is_under_way(device, hints, left):
+    x = np.random.default_rng(0).random((32, 64), np.float32)
+    out = device.array(np.zeros((5 * 32, 64), np.float32))
+    again_and_again[(1,)](device.array(x), out, 5, 32, 64, hints)
+    np.testing.assert_array_equal(device.numpy(out), np.tile(x, (5, 1)))
+    ptx, _ = engine_stores(again_and_again, x, np.zeros((5 * 32, 64), np.float32), 5, 32, 64, hints)
+    assert sorted(waits(ptx)) == left
+
+
+@triton.jit
+def wrong_hint(x_ptr, CASE: tl.constexpr):
+    desc = tl.make_tensor_descriptor(x_ptr, [32, 32], [32, 1], [32, 32])
+    x = tle.gpu.alloc([32, 32], dtype=tl.float32)
+    if CASE == 0:
+        tle.gpu.copy(x, desc, [32, 32], [0, 0])  # @hint: tma_store_pending
+    elif CASE == 1:
+        tle.gpu.copy(x, desc, [32, 32], [0, 0])  # @hint: tma_store_pending=0
+    elif CASE == 2:
+        tle.gpu.copy(x, desc, [32, 32], [0, 0])  # @hint: pending=3
+
+
+@pytest.mark.parametrize("case", range(3))
+def test_wrong_hints(case):
+    with pytest.raises(triton.CompilationError, match="at most N such copies are under way") as error:
+        wrong_hint[(1,)](np.zeros((32, 32), np.float32), case)
+    assert "test_copy_out.py" in str(error.value) and "^" in str(error.value)
 
 
 @triton.jit

@@ -31,6 +31,10 @@ marks! {
     AUTHORED = "tle.wgmma";
     /// On a load, and on the copy that it becomes: CTAs whose ranks differ in these bits alone get the same block.
     MULTICAST = "ttg.multicast";
+    /// On a copy to global memory: the kernel says that so many may be under way. The largest such number is the whole kernel's.
+    PENDING = "tle.pending";
+    /// On a `ttg.warp_specialize`: the warps of the default region, which is empty, run its partitions side by side.
+    REUSE = "reuseDefaultWarps";
     /// On an arrival, and on a ring without fields, whose commits are such arrivals: bit x of it stands for the CTA of
     /// rank ^ x, at whose mbarrier it arrives.
     PEERS = "ttg.peers";

@@ -502,6 +502,7 @@ crate::dialect! {
         index(Unrelated)
         types()
         effects(MEET)
+        marks(REUSE)
         verify verify_warp_specialize
     }
 

@@ -227,6 +227,7 @@ crate::dialect! {
         index(Block("desc", "src"))
         types(Is("coord", Fixed(Type::I32)), Each("src", Buffer), Is("src", Like("desc")))
         effects(READ_MAP, WRITE_MAP, DRAIN)
+        marks(PENDING)
         format "$desc `[` $coord `]` $src attr-dict `:` type($desc) `,` type($src)"
         verify verify_coordinates
     }

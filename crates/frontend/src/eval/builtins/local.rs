@@ -587,8 +587,13 @@ impl Evaluator<'_> {
                 if from.element() == to.element() && to.element().as_scalar() != Some(Scalar::Int1) {
                     self.writable(&to.handle, "store")?;
                     let coord = self.block_offsets(to, &offsets)?;
+                    let pending = self.pending_hint()?;
                     let (desc, src) = (to.handle.value, part.handle.value);
-                    ttng::AsyncTmaCopyLocalToGlobal::build(&mut builder!(self), desc, &coord, src);
+                    let copy =
+                        ttng::AsyncTmaCopyLocalToGlobal::build(&mut builder!(self), desc, &coord, src);
+                    if let Some(pending) = pending {
+                        self.module.set_i32_attr(copy.0, marks::PENDING, pending);
+                    }
                     return Ok(());
                 }
                 let value = self.read(&part)?;
@@ -598,6 +603,26 @@ impl Evaluator<'_> {
             _ => Err(self
                 .error(format!("tle.gpu.copy cannot copy {src} to {dst}"))
                 .note("it copies between a buffered_tensor and a tensor of pointers or a tensor descriptor")
+                .into()),
+        }
+    }
+
+    /// How many copies to global memory may be under way, as a comment behind this one says: `# @hint: tma_store_pending=8`.
+    fn pending_hint(&self) -> Eval<Option<i32>> {
+        let source = &self.frame().function.source;
+        let behind = source.text.get(self.range.end().to_usize()..).and_then(|text| text.lines().next());
+        let comment = behind.and_then(|text| text.trim_start().strip_prefix('#'));
+        let Some(hint) = comment.and_then(|text| text.trim_start().strip_prefix("@hint:")) else {
+            return Ok(None);
+        };
+        let hint = hint.trim();
+        let number = hint.split_once('=').filter(|(name, _)| name.trim() == "tma_store_pending");
+        let number = number.and_then(|(_, number)| number.trim().parse::<i32>().ok());
+        match number.filter(|&n| n > 0) {
+            Some(number) => Ok(Some(number)),
+            None => Err(self
+                .error(format!("the hint `{hint}` behind a tle.gpu.copy to a tensor descriptor"))
+                .note("its hint is `# @hint: tma_store_pending=N`: at most N such copies are under way, a number above 0")
                 .into()),
         }
     }

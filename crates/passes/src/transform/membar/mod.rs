@@ -18,7 +18,8 @@
 //! - A TMA copy to global memory reads its buffer until a wait, which only the issuing thread sees return. Where none stands
 //!   there yet one is placed: before what writes to the buffer, or to whatever has its memory next; before an arrival behind
 //!   which others write there; and where its threads or their partition end. It leaves the copies under way that have been
-//!   begun since.
+//!   begun since. Slots of a ring whose numbers a loop counts are told apart ([`turns`]).
+//!   Where the kernel says how many may be under way ([`marks::PENDING`]) it waits before each for those that are too many.
 //! - A TMA copy to shared memory is issued by one thread, so that all others must be done with the buffer before. Each
 //!   thread that waits for its mbarrier sees what it brought: no barrier after it.
 //! - The regions of a `ttg.warp_specialize` are walked each on its own: their barriers are for their warps alone.
@@ -40,6 +41,7 @@
 
 mod state;
 mod touches;
+mod turns;
 
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
 use tilewright_ir::marks;
@@ -47,7 +49,7 @@ use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Region, Value}
 use tilewright_layout::{ConversionPlan, SyncScope};
 
 use self::state::{State, add, kept, overlaps};
-use self::touches::{Range, Touches, touches};
+use self::touches::{Range, Touched, Touches, touches};
 use crate::analysis::{calls, rings, scope, scratch};
 use crate::pass::{Pass, Property};
 
@@ -124,7 +126,11 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
         match module.opcode(op) {
             Some(Opcode::Scf(scf::Kind::For)) => {
                 let body = scf::For(op).body(module);
-                until_stable(state, |s| region_ops(module, body, s));
+                until_stable(state, |s| {
+                    region_ops(module, body, s);
+                    s.drains.next_iteration(module, op);
+                });
+                state.drains.end_loop(op);
             }
             Some(Opcode::Scf(scf::Kind::While)) => {
                 let (before, after) = (scf::While(op).before(module), scf::While(op).after(module));
@@ -184,7 +190,7 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
             ) => wait_for_drains(module, op, state, |_| true),
             Some(Opcode::Ttng(ttng::Kind::NamedBarrier)) => {
                 let written = written_by_others(module, op, state);
-                wait_for_drains(module, op, state, |r| overlaps(&written, r));
+                wait_for_drains(module, op, state, |t| overlaps(&written, t.range));
                 if is_handed_to_proxy(module, op, state) {
                     ttng::FenceAsyncShared::build(&mut Builder::before(module, op), false);
                     state.unfenced.clear();
@@ -241,7 +247,7 @@ fn branches(module: &mut Module, op: Op, state: &mut State) {
 fn partitions(module: &mut Module, w: ttg::WarpSpecialize, state: &mut State) {
     let own = touches(module, w.0);
     let written = written_by_others(module, w.0, state);
-    wait_for_drains(module, w.0, state, |r| overlaps(&written, r));
+    wait_for_drains(module, w.0, state, |t| overlaps(&written, t.range));
     let inside = w.partitions(module).iter().flat_map(|&r| module.region_blocks(r).to_vec());
     let inside = inside.flat_map(|b| module.block_ops(b).collect::<Vec<_>>());
     let copied = inside.flat_map(|op| module.all_ops(op)).any(|op| {
@@ -322,15 +328,22 @@ fn is_handed_to_proxy(module: &Module, arrival: Op, state: &State) -> bool {
 
 /// Waits before `at` until copies to global memory have read what of their ranges is `touched` then. Only the threads that have issued them
 /// know; a barrier must follow for the others.
-fn wait_for_drains(module: &mut Module, at: Op, state: &mut State, touched: impl Fn(Range) -> bool) {
-    let Some(pendings) = state.drains.pendings(touched) else { return };
+fn wait_for_drains(module: &mut Module, at: Op, state: &mut State, touched: impl Fn(Touched) -> bool) {
+    if let Some(pendings) = state.drains.pendings(touched) {
+        wait_until(module, at, state, pendings);
+    }
+}
+
+/// Waits before `at` until at most so many groups of copies to global memory are under way.
+fn wait_until(module: &mut Module, at: Op, state: &mut State, pendings: u32) {
     // In an earlier walk round the loop less was under way.
     let placed = module.prev_op(at).and_then(|op| ttng::TmaStoreWait::cast(module, op));
     match placed {
         Some(wait) if wait.pendings(module) as u32 > pendings => {
             module.set_i32_attr(wait.0, "pendings", pendings as i32);
         }
-        _ => {
+        Some(_) => {}
+        None => {
             ttng::TmaStoreWait::build(&mut Builder::before(module, at), pendings as i32);
         }
     }
@@ -347,7 +360,7 @@ fn is_arrival(module: &Module, op: Op) -> bool {
 /// if they have begun before that.
 fn hand_over(module: &mut Module, arrival: Op, last: Option<Op>, state: &mut State) {
     let written = written_by_others(module, arrival, state);
-    if state.drains.pendings(|r| overlaps(&written, r)).is_none() {
+    if state.drains.pendings(|t| overlaps(&written, t.range)).is_none() {
         return;
     }
     let since = |last: Op| {
@@ -356,9 +369,9 @@ fn hand_over(module: &mut Module, arrival: Op, last: Option<Op>, state: &mut Sta
     };
     let by_warp = ttng::ArriveBarrier::cast(module, arrival).is_none_or(|op| op.per_warp(module));
     match last.filter(|&last| !by_warp && !since(last)) {
-        Some(last) => wait_for_drains(module, last, state, |r| overlaps(&written, r)),
+        Some(last) => wait_for_drains(module, last, state, |t| overlaps(&written, t.range)),
         None => {
-            wait_for_drains(module, arrival, state, |r| overlaps(&written, r));
+            wait_for_drains(module, arrival, state, |t| overlaps(&written, t.range));
             if !by_warp && scope::num_warps(module, arrival) > 1 {
                 ttg::Barrier::build(&mut Builder::before(module, arrival));
                 state.settle();
@@ -385,8 +398,8 @@ fn written_by_others(module: &Module, op: Op, state: &State) -> Vec<Range> {
 /// but that barrier has settled the state.
 fn visit(module: &mut Module, op: Op, t: &Touches, last: Option<Op>, state: &mut State) -> Option<Op> {
     let mut barrier = last;
-    let written: Vec<Range> = t.written().collect();
-    wait_for_drains(module, op, state, |r| overlaps(&written, r));
+    let written: Vec<Touched> = t.written().map(|r| t.touched(r)).collect();
+    wait_for_drains(module, op, state, |drained| written.iter().any(|w| w.meets(drained)));
     let reads = t.reads.iter().chain(&t.slot_reads).chain(&t.dots).chain(&t.drains);
     let read_conflict = reads.copied().any(|r| overlaps(&state.writes, r));
     let mut writes = t.writes.iter().chain(&t.copies).chain(&t.fills);
@@ -436,6 +449,9 @@ fn visit(module: &mut Module, op: Op, t: &Touches, last: Option<Op>, state: &mut
     }
     let drained = t.drained();
     if !drained.is_empty() {
+        if let Some(most) = most_pending(module, op).filter(|_| !state.drains.is_empty()) {
+            wait_until(module, op, state, most - 1);
+        }
         state.drains.begin(&drained);
     }
     for &w in t.writes.iter().chain(&t.ordered_writes) {
@@ -448,6 +464,12 @@ fn visit(module: &mut Module, op: Op, t: &Touches, last: Option<Op>, state: &mut
         add(&mut state.just_loaded, r);
     }
     barrier
+}
+
+/// How many copies to global memory the kernel lets be under way, where it says so.
+fn most_pending(module: &Module, op: Op) -> Option<u32> {
+    let all = module.all_ops(scope::function(module, op)?).into_iter();
+    all.filter_map(|op| u32::try_from(module.int_attr(op, marks::PENDING)?).ok()).max().filter(|&n| n > 0)
 }
 
 /// Whether an operation waits for all threads of its scope, between the writes and the reads of its scratch.

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::touches::Range;
+use tilewright_ir::{Module, Op};
+
+use super::touches::{Range, Touched};
+use super::turns::Turn;
 
 /// What has been touched since the last barrier.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -105,10 +108,10 @@ impl State {
 /// Groups of copies behind one are counted so far.
 const MOST_BEHIND: u32 = 15;
 
-/// Ranges that TMA copies to global memory may still read, each with how many groups of copies have been begun since, at least: a wait
+/// What TMA copies to global memory may still read, each with how many groups of copies have been begun since, at least: a wait
 /// that leaves no more than these finds its copy done.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Drains(BTreeMap<Range, u32>);
+pub(super) struct Drains(BTreeMap<Touched, u32>);
 
 impl Drains {
     /// Whether there are none.
@@ -117,28 +120,49 @@ impl Drains {
     }
 
     /// A group of copies that read these begins.
-    pub fn begin(&mut self, ranges: &[Range]) {
+    pub fn begin(&mut self, touched: &[Touched]) {
         for behind in self.0.values_mut() {
             *behind = (*behind + 1).min(MOST_BEHIND);
         }
-        self.0.extend(ranges.iter().map(|&r| (r, 0)));
+        self.0.extend(touched.iter().map(|&t| (t, 0)));
     }
 
     /// How many groups a wait may leave under way where this may not be read any more; `None` where nothing reads it.
-    pub fn pendings(&self, touched: impl Fn(Range) -> bool) -> Option<u32> {
-        self.0.iter().filter(|&(&r, _)| touched(r)).map(|(_, &behind)| behind).min()
+    pub fn pendings(&self, touched: impl Fn(Touched) -> bool) -> Option<u32> {
+        self.0.iter().filter(|&(&t, _)| touched(t)).map(|(_, &behind)| behind).min()
     }
 
     /// A wait leaves at most so many groups: what the others have read.
     pub fn end(&mut self, pendings: u32) -> Vec<Range> {
-        let ended = self.0.iter().filter(|&(_, &behind)| behind >= pendings).map(|(&r, _)| r).collect();
+        let ended = self.0.iter().filter(|&(_, &behind)| behind >= pendings);
+        let ended = ended.map(|(t, _)| t.range).collect();
         self.0.retain(|_, behind| *behind < pendings);
         ended
     }
 
+    /// A loop goes on to its next iteration, to which its slots have other numbers.
+    pub fn next_iteration(&mut self, module: &Module, of: Op) {
+        self.renumber(of, |turn| turn.later(module));
+    }
+
+    /// A loop ends: nobody knows which slots of a ring its were.
+    pub fn end_loop(&mut self, of: Op) {
+        self.renumber(of, |_| None);
+    }
+
+    fn renumber(&mut self, of: Op, to: impl Fn(Turn) -> Option<Turn>) {
+        let mut renumbered = Drains::default();
+        for (mut touched, behind) in std::mem::take(&mut self.0) {
+            touched.turn =
+                touched.turn.and_then(|turn| if turn.counted_by == of { to(turn) } else { Some(turn) });
+            renumbered.join(&Drains(BTreeMap::from([(touched, behind)])));
+        }
+        *self = renumbered;
+    }
+
     fn join(&mut self, other: &Drains) {
-        for (&r, &behind) in &other.0 {
-            let mine = self.0.entry(r).or_insert(behind);
+        for (&t, &behind) in &other.0 {
+            let mine = self.0.entry(t).or_insert(behind);
             *mine = behind.min(*mine);
         }
     }

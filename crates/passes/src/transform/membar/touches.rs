@@ -7,11 +7,30 @@ use tilewright_ir::opdef::{Access, Completion, Proxy, Resource};
 use tilewright_ir::{Module, Op, Opcode, TypeKind, Value};
 
 use super::has_barrier;
+use super::state::overlaps;
+use super::turns::{Turn, turn_of};
 use crate::analysis::{local_pointers, scope, scratch};
 use crate::transform::allocate_shared::{buffer_bytes, is_view};
 
 /// Bytes of shared memory, from the first to before the second.
 pub(super) type Range = (u32, u32);
+
+/// What is touched of a ring or of another buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Touched {
+    /// The bytes among which it is.
+    pub range: Range,
+    /// Which slot of a ring that is these bytes.
+    pub turn: Option<Turn>,
+}
+
+impl Touched {
+    /// Whether some bytes may be those of another as well.
+    pub fn meets(self, other: Touched) -> bool {
+        let apart = self.turn.zip(other.turn).is_some_and(|(a, b)| a.is_apart(b));
+        overlaps(&[self.range], other.range) && !(self.range == other.range && apart)
+    }
+}
 
 /// What an operation touches.
 #[derive(Debug, Default)]
@@ -37,6 +56,8 @@ pub(super) struct Touches {
     pub ordered_drains: Vec<Range>,
     /// It has a barrier of its own between its writes and its reads.
     pub barrier_inside: bool,
+    /// Which slots of the rings whose ranges these are.
+    turns: Vec<(Range, Option<Turn>)>,
 }
 
 impl Touches {
@@ -47,8 +68,15 @@ impl Touches {
     }
 
     /// All that TMA copies to global memory read.
-    pub fn drained(&self) -> Vec<Range> {
-        [&self.drains, &self.ordered_drains].into_iter().flatten().copied().collect()
+    pub fn drained(&self) -> Vec<Touched> {
+        [&self.drains, &self.ordered_drains].into_iter().flatten().map(|&r| self.touched(r)).collect()
+    }
+
+    /// A range, and which slot of it is touched if that is one alone.
+    pub fn touched(&self, range: Range) -> Touched {
+        let mut turns = self.turns.iter().filter(|(of, _)| *of == range).map(|&(_, turn)| turn);
+        let first = turns.next().flatten();
+        Touched { range, turn: first.filter(|_| turns.all(|turn| turn == first)) }
     }
 }
 
@@ -79,7 +107,7 @@ pub(super) fn touches(module: &Module, op: Op) -> Touches {
         let Some(group) = effect.operand.and_then(|name| def.group(name)) else { continue };
         for &value in module.operand_group(op, group) {
             if module.is_shared_pointer(module.value_type(value)) {
-                let (ranges, alone) = pointed_to(module, value);
+                let (ranges, alone) = pointed_to(module, value, &mut t.turns);
                 match (effect.access, alone) {
                     (Access::Read, false) => t.reads.extend(ranges),
                     (Access::Read, true) => t.ordered_reads.extend(ranges),
@@ -91,8 +119,10 @@ pub(super) fn touches(module: &Module, op: Op) -> Touches {
             if !matches!(module.type_kind(module.value_type(value)), TypeKind::MemDesc { .. }) {
                 continue;
             }
+            let known = buffer_range(module, value);
+            t.turns.extend(known.map(|range| (range, turn_of(module, value))));
             if is_left_alone(module, value) {
-                let range = || buffer_range(module, value).unwrap_or((0, u32::MAX));
+                let range = || known.unwrap_or((0, u32::MAX));
                 match (effect.access, effect.completion) {
                     (Access::Write, Completion::Mbarrier) => t.ordered_fills.push(range()),
                     (Access::Write, _) => t.ordered_writes.push(range()),
@@ -102,7 +132,7 @@ pub(super) fn touches(module: &Module, op: Op) -> Touches {
                 }
                 continue;
             }
-            let range = buffer_range(module, value).unwrap_or((0, u32::MAX));
+            let range = known.unwrap_or((0, u32::MAX));
             match (effect.access, effect.completion) {
                 (Access::Read, Completion::Dots) if is_under_way(module, op) => t.dots.push(range),
                 (Access::Read, Completion::Stores) => t.drains.push(range),
@@ -119,12 +149,19 @@ pub(super) fn touches(module: &Module, op: Op) -> Touches {
 }
 
 /// The bytes of the buffers that pointers point into, and whether all of these are left alone.
-fn pointed_to(module: &Module, pointers: Value) -> (Vec<Range>, bool) {
+fn pointed_to(
+    module: &Module,
+    pointers: Value,
+    turns: &mut Vec<(Range, Option<Turn>)>,
+) -> (Vec<Range>, bool) {
     let Some(buffers) = local_pointers::buffers(module, pointers) else {
         return (vec![(0, u32::MAX)], false);
     };
     let alone = !buffers.is_empty() && buffers.iter().all(|&b| is_left_alone(module, b));
-    let ranges: Option<Vec<Range>> = buffers.into_iter().map(|b| buffer_range(module, b)).collect();
+    let ranges: Option<Vec<Range>> = buffers.iter().map(|&b| buffer_range(module, b)).collect();
+    if let Some(ranges) = &ranges {
+        turns.extend(ranges.iter().zip(&buffers).map(|(&range, &b)| (range, turn_of(module, b))));
+    }
     (ranges.unwrap_or_else(|| vec![(0, u32::MAX)]), alone)
 }
 
