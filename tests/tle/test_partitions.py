@@ -389,8 +389,6 @@ def wrong(x_ptr, CASE: tl.constexpr):
         tle.gpu.warp_specialize([(nothing, ()), (nothing, ())], [x.to(tl.int32)], [24])
     elif CASE == 13:
         tle.gpu.warp_specialize([(x, ())], [], [])
-    elif CASE == 14:
-        tle.gpu.warp_specialize([(nothing, ())], [], [], reuse_default_warps=True)
 
 
 WRONG = [
@@ -408,7 +406,6 @@ WRONG = [
     "not supported yet: tle.gpu.warp_specialize inside a loop",
     "must be known at compile time",
     "entry 0 of tle.gpu.warp_specialize must have a function",
-    "not supported yet: `reuse_default_warps`",
 ]
 
 

@@ -315,7 +315,8 @@ def warp_specialize(
     :param worker_num_regs: how many registers each thread of each worker wants: a multiple of 8 from 24 to 256. The default partition
         gets what is left. It is an error if they don't fit. GPUs before Hopper can't move registers between warps: there all
         threads have the same number.
-    :param reuse_default_warps: true is not supported yet.
+    :param reuse_default_warps: the kernel's own warps run all entries, the first one too, side by side: ``worker_num_warps`` says how many each has, all of
+        them in all. No entry returns anything, and there are no ``worker_num_regs``.
 
     It ends when all have ended. In between nothing orders what they do to the same memory: that is for barriers and pipes. Barriers that the
     compiler places in a function are those of its own warps. It can't stand in a loop or a branch, or in a function of another one.

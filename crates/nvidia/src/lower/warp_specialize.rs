@@ -11,6 +11,8 @@
 //!           …                                                     (the next ttg.warp_specialize, …) ret
 //! ```
 //!
+//! Partitions that the main warps run themselves ([`marks::REUSE`]) are branches of their code, between two barriers of theirs.
+//!
 //! Thread and warp indices, the number of warps and the barrier are those of the region being lowered ([`Scope`]): nothing
 //! in a region waits for the whole CTA. `setmaxnreg` is executed by all warps of a warp group, idle ones too (PTX ISA,
 //! "setmaxnreg": the same instruction by all threads of the warp group).
@@ -94,8 +96,10 @@ impl Lower<'_, '_> {
     /// At a function's entry: looks what of it extra warps run, and sends them there.
     pub(super) fn find_workers(&mut self, function: ir::Op) -> Result<()> {
         let specialized = find(self.m, function)?;
-        self.hooks.last_specialized = specialized.last().map(|w| w.0);
-        if !specialized.is_empty() {
+        let beside = |w: &&ttg::WarpSpecialize| self.m.op_attr(w.0, marks::REUSE).is_none();
+        let last = specialized.iter().rfind(beside).map(|w| w.0);
+        self.hooks.last_specialized = last;
+        if last.is_some() {
             let workers = self.split_workers();
             self.hooks.workers = Some(workers);
         }
@@ -184,6 +188,9 @@ impl Lower<'_, '_> {
     /// The default region, in the main warps' code.
     pub(super) fn warp_specialize(&mut self, op: ttg::WarpSpecialize) -> Result<()> {
         let m = self.m;
+        if m.op_attr(op.0, marks::REUSE).is_some() {
+            return self.split_main(op);
+        }
         let captures = self.pass_captures(op)?;
         self.named_barrier(ALL_WARPS, self.scope.launched);
         let registers = op.actual_registers(m);
@@ -206,6 +213,35 @@ impl Lower<'_, '_> {
         }
         self.named_barrier(ALL_WARPS, self.scope.launched);
         self.hooks.handoffs.push(Handoff { op, captures });
+        Ok(())
+    }
+
+    /// Partitions that the main warps run, side by side.
+    fn split_main(&mut self, op: ttg::WarpSpecialize) -> Result<()> {
+        let m = self.m;
+        let values: Vec<Val> =
+            op.captures(m).iter().map(|&v| self.val(v).cloned()).collect::<Result<_>>()?;
+        self.barrier();
+        let warp = self.uniform_warp();
+        let main = (self.scope, self.num_warps);
+        let starts = op.warp_group_start_ids(m).unwrap_or_default();
+        for (i, (&first, &warps)) in starts.iter().zip(&op.partition_num_warps(m)).enumerate() {
+            let (first, warps) = (first as u32, warps as u32);
+            let (inside, next) = self.branch_to(warp, first, first + warps);
+            self.b.switch_to(inside);
+            self.scope = Scope { first_warp: first, barrier: FIRST_PARTITION + i as u32, ..main.0 };
+            self.num_warps = warps;
+            let block = m.region_block(op.partitions(m)[i]);
+            for (&arg, val) in m.block_args(block).iter().zip(&values) {
+                self.set(arg, val.clone());
+            }
+            self.block(block)?;
+            self.op = op.0;
+            self.b.br(next, &[]);
+            self.b.switch_to(next);
+            (self.scope, self.num_warps) = main;
+        }
+        self.barrier();
         Ok(())
     }
 

@@ -11,6 +11,9 @@
 //! registers by warp groups only, so the default region must consist of whole ones. Where none move, a CTA has no warps beyond those
 //! that run something: each has its share of the multiprocessor's registers, and more CTAs fit.
 //!
+//! Partitions that the default region's warps run ([`marks::REUSE`]) share these out, the largest first, so that those of whole warp groups
+//! begin at one.
+//!
 //! A kernel that is written for one warp has no partitions; the warps of its program are counted here.
 //!
 //! ```text
@@ -25,7 +28,7 @@ use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::dialect::ttg;
 use tilewright_ir::options::MAX_WARPS;
 use tilewright_ir::warp_groups::{GROUP, MAX_REGISTERS, MOST_REGISTERS, Placement};
-use tilewright_ir::{AttrKind, Diagnostic, Module, launch};
+use tilewright_ir::{AttrKind, Diagnostic, Module, launch, marks};
 
 use crate::analysis::scope;
 use crate::pass::{Pass, Property};
@@ -61,7 +64,10 @@ pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
     }
     let mut total = main;
     for &w in &all {
-        let placed = placement(module, w, main);
+        let placed = match reuses(module, w) {
+            true => side_by_side(module, w, main)?,
+            false => placement(module, w, main),
+        };
         let starts = placed.partitions.iter().map(|&(first, _)| first as i32).collect();
         let attr = module.attr(AttrKind::I32Array(starts));
         module.set_attr(w.0, "warpGroupStartIds", attr);
@@ -89,6 +95,9 @@ pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
         return Ok(());
     }
     for w in all {
+        if reuses(module, w) {
+            continue;
+        }
         let placed = Placement { total, ..placement(module, w, main) };
         let wanted =
             w.requested_registers(module).unwrap_or_else(|| vec![start as i32; placed.partitions.len()]);
@@ -110,6 +119,29 @@ fn too_many_warps(module: &Module, w: ttg::WarpSpecialize, total: u32) -> Diagno
     Diagnostic::at(module, module.op_loc(w.0), text)
         .of(Kind::OutOfResources)
         .note("use a smaller num_warps, or fewer partitions")
+}
+
+/// Whether the warps of the default region run the partitions.
+fn reuses(module: &Module, w: ttg::WarpSpecialize) -> bool {
+    module.op_attr(w.0, marks::REUSE).is_some()
+}
+
+/// Where partitions stand that share out the `main` warps of the default region.
+fn side_by_side(module: &Module, w: ttg::WarpSpecialize, main: u32) -> Result<Placement, Diagnostic> {
+    let warps: Vec<u32> = w.partition_num_warps(module).iter().map(|&n| n as u32).collect();
+    let mut order: Vec<usize> = (0..warps.len()).collect();
+    order.sort_by_key(|&i| std::cmp::Reverse(warps[i]));
+    let mut partitions = vec![(0, 0); warps.len()];
+    let mut next = 0;
+    for i in order {
+        partitions[i] = (next, warps[i]);
+        next += warps[i];
+    }
+    if next == main {
+        return Ok(Placement { main, partitions, total: main });
+    }
+    let text = format!("partitions of {next} warps in all share out the default region's, which are {main}");
+    Err(Diagnostic::at(module, module.op_loc(w.0), text))
 }
 
 /// Where the partitions of an operation stand behind `main` warps.

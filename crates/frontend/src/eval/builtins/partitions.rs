@@ -14,6 +14,8 @@
 //! }
 //! ```
 //!
+//! With `reuse_default_warps` every function is a partition, the default region is empty, and its warps run the partitions ([`marks::REUSE`]).
+//!
 //! Only scalars, pointers, descriptors and buffers can cross into a partition. Constants and views of buffers are made anew in there, so that every
 //! pass sees which slot a partition accesses; a tensor is stored to a buffer before, and loaded where the partition begins.
 
@@ -22,7 +24,7 @@ use tilewright_ir::dialect::{tt, ttg};
 use tilewright_ir::module::OpSpec;
 use tilewright_ir::options::MAX_WARPS;
 use tilewright_ir::warp_groups::{GROUP, MIN_REGISTERS, MOST_REGISTERS, Placement};
-use tilewright_ir::{Block, Op, Opcode, Type, Value as IrValue};
+use tilewright_ir::{AttrKind, Block, Op, Opcode, Type, Value as IrValue, marks};
 
 use super::super::call::{Args, CallArgs};
 use super::super::{Eval, Evaluator, builder};
@@ -58,16 +60,18 @@ pub(crate) struct InPartition {
 impl Evaluator<'_> {
     pub(super) fn warp_specialize(&mut self, args: &Args) -> Eval<Value> {
         self.may_specialize()?;
-        if self.bool_arg(args, "reuse_default_warps")? {
-            return Err(self.not_supported_yet("`reuse_default_warps` of tle.gpu.warp_specialize"));
-        }
+        let reuse = self.bool_arg(args, "reuse_default_warps")?;
         let mut entries = self.partition_entries(args)?;
-        let workers = entries.split_off(1);
+        let workers = if reuse { std::mem::take(&mut entries) } else { entries.split_off(1) };
         let warps = self.for_each_worker(args, "worker_num_warps", "warp count", workers.len())?;
-        let registers = self.for_each_worker(args, "worker_num_regs", "register count", workers.len())?;
-        self.check_counts(&warps, &registers)?;
-        let default = entries.swap_remove(0);
-
+        let registers = match reuse {
+            true => Vec::new(),
+            false => self.for_each_worker(args, "worker_num_regs", "register count", workers.len())?,
+        };
+        match reuse {
+            true => self.check_shares(args, &warps)?,
+            false => self.check_counts(&warps, &registers)?,
+        }
         let mut captures = Captures::default();
         for leaf in workers.iter().flat_map(|w| &w.args).flat_map(|a| a.leaves()) {
             self.capture_argument(&leaf.clone(), &mut captures)?;
@@ -83,35 +87,61 @@ impl Evaluator<'_> {
             None,
             &[],
         );
+        let default = entries.pop();
+        if default.is_none() {
+            let mark = self.module.attr(AttrKind::Unit);
+            self.module.set_attr(op.0, marks::REUSE, mark);
+        }
+        let result = self.default_region(op, default)?;
+        self.worker_regions(op, workers, &warps, &captures)?;
+        let results = result.map_leaves(&mut |t| {
+            let ty = self.module.value_type(t.value);
+            Tensor { value: self.module.add_result(op.0, ty), ..t.clone() }
+        });
+        Ok(results)
+    }
 
-        let (range, function, positional) = (self.range, default.function, default.args);
+    /// Evaluates the default partition, if the default warps have one of their own.
+    fn default_region(&mut self, op: ttg::WarpSpecialize, default: Option<Entry>) -> Eval<Value> {
+
+        let range = self.range;
         let region = op.default_region(&self.module);
         let block = self.module.append_block(region, &[]);
-        let result = self.inside(block, InPartition { number: 0, warps: self.options.num_warps }, |e| {
-            let result = e.call(function, CallArgs { positional, keywords: Vec::new() })?;
+        self.inside(block, InPartition { number: 0, warps: self.options.num_warps }, |e| {
+            let result = match default {
+                Some(entry) => {
+                    e.call(entry.function, CallArgs { positional: entry.args, keywords: Vec::new() })?
+                }
+                None => Value::Const(HostValue::None),
+            };
             e.range = range;
             let values: Vec<IrValue> = result.leaves().iter().map(|t| t.value).collect();
             ttg::WarpYield::build(&mut builder!(e), &values);
             Ok(result)
-        })?;
+        })
+    }
 
+    /// Evaluates the workers, a region each.
+    fn worker_regions(
+        &mut self,
+        op: ttg::WarpSpecialize,
+        workers: Vec<Entry>,
+        warps: &[i128],
+        captures: &Captures,
+    ) -> Eval<()> {
         let holder = op.partition_holder(&self.module);
         let holder = self.module.append_block(holder, &[]);
         let loc = self.loc();
         let partitions = self.module.create_op(OpSpec::new(ttg::Kind::Partitions.def(), loc));
         self.module.append_op(holder, partitions);
         let types: Vec<Type> = captures.values.iter().map(|&v| self.module.value_type(v)).collect();
-        for (i, (worker, &n)) in workers.into_iter().zip(&warps).enumerate() {
+        for (i, (worker, &n)) in workers.into_iter().zip(warps).enumerate() {
             let region = self.module.add_region(partitions);
             let block = self.module.append_block(region, &types);
             let here = InPartition { number: 1 + i, warps: n as u32 };
-            self.inside(block, here, |e| e.worker(worker, &captures))?;
+            self.inside(block, here, |e| e.worker(worker, captures))?;
         }
-        let results = result.map_leaves(&mut |t| {
-            let ty = self.module.value_type(t.value);
-            Tensor { value: self.module.add_result(op.0, ty), ..t.clone() }
-        });
-        Ok(results)
+        Ok(())
     }
 
     /// How many warps run what is evaluated.
@@ -208,7 +238,10 @@ impl Evaluator<'_> {
                     given.len(),
                     s(given.len())
                 ))
-                .note("entry 0 is the default partition, which has the kernel's warps; every other entry is a worker")
+                .note(match self.bool_arg(args, "reuse_default_warps")? {
+                    true => "with reuse_default_warps=True every entry is one",
+                    false => "entry 0 is the default partition, which has the kernel's warps; every other entry is a worker",
+                })
                 .into());
         }
         let mut numbers = Vec::new();
@@ -222,6 +255,27 @@ impl Evaluator<'_> {
             }
         }
         Ok(numbers)
+    }
+
+    /// Whether entries of so many warps share out the kernel's.
+    fn check_shares(&self, args: &Args, warps: &[i128]) -> Eval<()> {
+        if args.optional("worker_num_regs").is_some() {
+            return Err(self
+                .error("a tle.gpu.warp_specialize with reuse_default_warps=True has no `worker_num_regs`")
+                .note("its entries are run by the kernel's own warps, with their registers")
+                .into());
+        }
+        if let Some(n) = warps.iter().find(|n| ![1, 2, 4, 8, 16].contains(*n)) {
+            return Err(self.error(format!("an entry of {n} warps: it must have 1, 2, 4, 8 or 16")));
+        }
+        let (all, main) = (warps.iter().sum::<i128>(), i128::from(self.options.num_warps));
+        if all != main {
+            return Err(self
+                .error(format!("entries of {all} warps in all, and the kernel has num_warps={main}"))
+                .note("with reuse_default_warps=True the entries, the first one too, share out the kernel's warps")
+                .into());
+        }
+        Ok(())
     }
 
     /// Whether a CTA can have so many warps, and these so many registers: else the launch would fail.
