@@ -127,3 +127,42 @@ module attributes {tt.warp_level = 8 : i32, "ttg.num-ctas" = 1 : i32, "ttg.num-w
   }
 }
 // CHECK: "ttg.num-warps" = 1 {{.*}}"ttg.total-num-warps" = 8
+// -----
+// The default region's warps run the partitions: the one of a whole warp group begins at one.
+// RUN: -allocate-warp-groups
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f() {
+    ttg.warp_specialize() attributes {reuseDefaultWarps}
+    default {
+      ttg.warp_yield
+    }
+    partition0() num_warps(2) {
+      ttg.warp_return
+    }
+    partition1() num_warps(4) {
+      ttg.warp_return
+    }
+    partition2() num_warps(2) {
+      ttg.warp_return
+    } : () -> ()
+    tt.return
+  }
+}
+// CHECK: "ttg.total-num-warps" = 8
+// CHECK: warpGroupStartIds = array<i32: 4, 0, 6>
+// -----
+// They are as many as the partitions have together.
+// RUN: -allocate-warp-groups
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f() {
+    // ERROR: partitions of 4 warps in all share out the default region's, which are 8
+    ttg.warp_specialize() attributes {reuseDefaultWarps}
+    default {
+      ttg.warp_yield
+    }
+    partition0() num_warps(4) {
+      ttg.warp_return
+    } : () -> ()
+    tt.return
+  }
+}

@@ -376,3 +376,59 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
+// -----
+// A ring whose slots a loop counts: what is written was copied from three turns before, and two copies have been begun since. Where the loop has ended any
+// slot may be the one.
+// RUN: -allocate-shared -membar
+#blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%d: !tt.tensordesc<tensor<64x64xf16, #shared>>, %x: tensor<64x64xf16, #blocked>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c3 = arith.constant 3 : i32
+    %a = ttg.local_alloc : () -> !ttg.memdesc<3x64x64xf16, #shared, #smem, mutable>
+    // CHECK: ttg.memdesc_index
+    // CHECK-NEXT: ttng.async_tma_store_wait {pendings = 2 : i32}
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: ttg.local_store
+    // CHECK-NEXT: ttng.fence_async_shared
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: ttng.async_tma_copy_local_to_global
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      %s = arith.remsi %i, %c3 : i32
+      %slot = ttg.memdesc_index %a[%s] : !ttg.memdesc<3x64x64xf16, #shared, #smem, mutable> -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+      ttg.local_store %x, %slot : tensor<64x64xf16, #blocked> -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+      ttng.async_tma_copy_local_to_global %d[%i, %i] %slot : !tt.tensordesc<tensor<64x64xf16, #shared>>, !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+    }
+    %last = ttg.memdesc_index %a[%c0] : !ttg.memdesc<3x64x64xf16, #shared, #smem, mutable> -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+    // CHECK: ttg.memdesc_index
+    // CHECK-NEXT: ttng.async_tma_store_wait {pendings = 0 : i32}
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: ttg.local_store
+    ttg.local_store %x, %last : tensor<64x64xf16, #blocked> -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+    tt.return
+  }
+}
+// -----
+// The kernel lets two copies be under way, whatever they read.
+// RUN: -allocate-shared -membar
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%d: !tt.tensordesc<tensor<64x64xf16, #shared>>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %a = ttg.local_alloc : () -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+    // CHECK: scf.for
+    // CHECK-NEXT: ttng.async_tma_store_wait {pendings = 1 : i32}
+    // CHECK-NEXT: ttng.async_tma_copy_local_to_global
+    // CHECK-NEXT: }
+    // CHECK-NEXT: ttng.async_tma_store_wait {pendings = 0 : i32}
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      ttng.async_tma_copy_local_to_global %d[%i, %i] %a {tle.pending = 2 : i32} : !tt.tensordesc<tensor<64x64xf16, #shared>>, !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
+    }
+    tt.return
+  }
+}
