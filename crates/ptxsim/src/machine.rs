@@ -316,9 +316,14 @@ pub(crate) fn find(
     if grid.options.stop_at_first && !others_too {
         grid.stop.store(true, Relaxed);
     }
-    // One finding a place and kind; further ones only count.
+    let rank = (grid.templates.len() > 1).then(|| grid.rank(unit.number.into()));
+    let (cta, thread) = (unit.ctas[w.cta].id, thread_of(grid.block, w.id, lane));
+    // One finding a place and kind; further ones only count. Of ranks that are stuck there the first one is named, whichever came first.
     if let Some(f) = all.iter_mut().find(|f| f.kind == kind && f.line == inst.line) {
         f.count += 1;
+        if others_too && rank < f.rank {
+            (f.rank, f.cta, f.thread, f.address, f.message) = (rank, cta, thread, addr, message);
+        }
         return;
     }
     if all.len() >= grid.options.max_findings {
@@ -329,9 +334,9 @@ pub(crate) fn find(
         line: inst.line,
         text: grid.code.line_text(inst.line),
         source: inst.loc.and_then(|l| grid.code.source(l)),
-        rank: (grid.templates.len() > 1).then(|| grid.rank(unit.number.into())),
-        cta: unit.ctas[w.cta].id,
-        thread: thread_of(grid.block, w.id, lane),
+        rank,
+        cta,
+        thread,
         address: addr,
         message,
         count: 1,
