@@ -645,8 +645,6 @@ def test_what_is_wrong_with_a_declaration():
         dialect(name="ptx", compiler="nvcc")
     with pytest.raises(ValueError, match="compiler is one of nvrtc, nvcc, clang"):
         dialect(name="cuda", compiler="gcc")
-    with pytest.raises(NotImplementedError, match="not supported yet: `library`"):
-        dialect(name="cuda", library="lib.bc")
     for options in ({"include": "folder"}, {"options": "-O3"}, {"options": [3]}):
         with pytest.raises(TypeError, match="of a function in CUDA is a list of strings, not "):
             dialect(name="cuda", **options)

@@ -236,14 +236,6 @@ def test_integers_have_no_sign(device):
 
 
 @dialect(name="mlir")
-def returns_early(x: InOut["memref<?xf32, 3>"]):
-    t = nvvm.read_ptx_sreg_tid_x()
-    if t < 5:
-        return
-    memref.store(1.0, x, [t])
-
-
-@dialect(name="mlir")
 def too_few_indices(x: InOut["memref<?xf32, 3>"]):
     memref.store(1.0, x, [])
 
@@ -254,8 +246,10 @@ def unknown(x: InOut["memref<?xf32, 3>"]):
 
 
 @dialect(name="mlir")
-def returns_a_number(x: InOut["memref<?xf32, 3>"]):
-    return nvvm.read_ptx_sreg_tid_x()
+def returns_two_kinds(x: InOut["memref<?xf32, 3>"]):
+    t = nvvm.read_ptx_sreg_tid_x()
+    if t > 3:
+        return t
 
 
 @dialect(name="mlir")
@@ -269,14 +263,12 @@ def fails(x: InOut["memref<?xf32, 3>"]):
 def wrong(x, CASE: tl.constexpr):
     at = tl.arange(0, 128)
     a = tl.load(x + at)
-    if CASE == 0:
-        tle.raw.call(returns_early, [a])
-    elif CASE == 1:
+    if CASE == 1:
         tle.raw.call(too_few_indices, [a])
     elif CASE == 2:
         tle.raw.call(unknown, [a])
     elif CASE == 3:
-        tle.raw.call(returns_a_number, [a])
+        tle.raw.call(returns_two_kinds, [a])
     elif CASE == 4:
         arith.constant(tl.int32, nvvm.read_ptx_sreg_tid_x())
     else:
@@ -286,10 +278,9 @@ def wrong(x, CASE: tl.constexpr):
 @pytest.mark.parametrize(
     ("case", "message"),
     [
-        (0, "not supported yet: `return` under a condition that differs between threads"),
         (1, "0 indices for a tensor of 1 dimensions"),
         (2, "`addq`"),
-        (3, "not supported yet: a value that `returns_a_number`, a function in MLIR, returns"),
+        (3, "threads return values of different kinds"),
         (4, "operations of MLIR stand in functions marked by @tle.raw.dialect"),
     ],
 )
@@ -658,3 +649,173 @@ def test_vectors_in_python(device):
 def test_a_number_beside_a_vector():
     with pytest.raises(triton.CompilationError, match="a number of each thread stands with a vector"):
         vector_kernel[(1,)](numbers((32, 12)), numbers((32, 8), "int32"), 5, 2)
+
+
+# ---- returns -----------------------------------------------------------------------------------------------------
+
+
+@dialect(name="mlir")
+def leaves_early(x: InOut["memref<?xf32, 3>"], n: Input["i32"]):
+    t = nvvm.read_ptx_sreg_tid_x()
+    v = memref.load(x, [t])
+    if n < 0:
+        return
+    if v < 0.0:
+        return
+    i = 0
+    while i < n:
+        if v > 50.0:
+            memref.store(v + 1000.0, x, [t])
+            return
+        v = v * 2.0
+        i += 1
+    memref.store(v, x, [t])
+
+
+@dialect(name="mlir")
+def first_above(x: Input["memref<?xf32, 3>"], limit: Input["f32"]):
+    v = memref.load(x, [nvvm.read_ptx_sreg_tid_x()])
+    for i in range(0, 20):
+        for _k in range(0, 2):
+            if v > limit:
+                return i, v
+            v = v + 1.0
+    return -1, 0.0
+
+
+@dialect(name="mlir")
+def until_found(x: Input["memref<?xf32, 3>"]):
+    v = memref.load(x, [nvvm.read_ptx_sreg_tid_x()])
+    n = 0
+    while True:
+        if v > 100.0:
+            return n
+        v = v + v + 1.0
+        n += 1
+
+
+@triton.jit
+def returning(x_ptr, n_ptr, v_ptr, m_ptr, n):
+    at = tl.arange(0, 128)
+    x = tl.load(x_ptr + at)
+    number, value = tle.raw.call(first_above, [x, 5.0])
+    tl.store(n_ptr + at, number)
+    tl.store(v_ptr + at, value)
+    tle.raw.call(leaves_early, [x, n])
+    tl.store(x_ptr + at, x)
+    tl.store(m_ptr + at, tle.raw.call(until_found, [tl.abs(x)]))
+
+
+def return_early(v, n):
+    if n < 0 or v < 0:
+        return v
+    for _ in range(n):
+        if v > 50:
+            return v + 1000
+        v = v * 2
+    return v
+
+
+def find_first(v):
+    for i in range(20):
+        for _ in range(2):
+            if v > 5:
+                return i, v
+            v = v + 1
+    return -1, 0
+
+
+def doublings(v):
+    n = 0
+    while not v > 100:
+        v, n = v + v + 1, n + 1
+    return n
+
+
+@pytest.mark.parametrize("n", [10, 0, -1])
+def test_some_threads_return(device, n):
+    x = np.arange(-64, 64).astype(np.float32) / 2
+    out = device.array(x.copy())
+    numbers = device.array(np.zeros(128, np.int32))
+    values, counts = device.array(np.zeros(128, np.float32)), device.array(np.zeros(128, np.int32))
+    returning[(1,)](out, numbers, values, counts, n)
+    want = np.array([return_early(v, n) for v in x], np.float32)
+    first = [find_first(v) for v in x]
+    np.testing.assert_array_equal(device.numpy(numbers), [i for i, _ in first])
+    np.testing.assert_array_equal(device.numpy(values), [v for _, v in first])
+    np.testing.assert_array_equal(device.numpy(out), want)
+    np.testing.assert_array_equal(device.numpy(counts), [doublings(abs(v)) for v in want])
+
+
+# ---- vectors of several dimensions -------------------------------------------------------------------------------
+
+
+@dialect(
+    name="mlir",
+    pipeline=["canonicalize", "convert-vector-to-llvm"],
+    source="""
+    func.func @planes(%x: memref<32x3x4xf32, 3>) -> (f32, i32, memref<32x3x4xf32, 3>) {
+      %t = nvvm.read.ptx.sreg.tid.x : i32
+      %c0 = arith.constant 0 : i32
+      %c = arith.constant dense<[[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]]> : vector<2x4xf32>
+      %v = vector.load %x[%t, %c0, %c0] : memref<32x3x4xf32, 3>, vector<3x4xf32>
+      %r = vector.extract %v[1] : vector<4xf32> from vector<3x4xf32>
+      %e = vector.extract %v[2, %c0] : f32 from vector<3x4xf32>
+      %b = vector.broadcast %r : vector<4xf32> to vector<2x4xf32>
+      %p = arith.mulf %b, %c : vector<2x4xf32>
+      %acc = arith.constant dense<[10.0, 20.0]> : vector<2xf32>
+      %m = vector.multi_reduction <add>, %p, %acc [1] : vector<2x4xf32> to vector<2xf32>
+      %s = vector.reduction <add>, %m : vector<2xf32> into f32
+      %q = arith.addf %s, %e : f32
+      %tr = vector.transpose %p, [1, 0] : vector<2x4xf32> to vector<4x2xf32>
+      %flat = vector.shape_cast %tr : vector<4x2xf32> to vector<2x4xf32>
+      %w = vector.insert %r, %v[0] : vector<4xf32> into vector<3x4xf32>
+      %z = vector.insert %e, %w[2, 3] : f32 into vector<3x4xf32>
+      vector.store %z, %x[%t, %c0, %c0] : memref<32x3x4xf32, 3>, vector<3x4xf32>
+      %c1 = arith.constant 1 : i32
+      vector.store %flat, %x[%t, %c1, %c0] : memref<32x3x4xf32, 3>, vector<2x4xf32>
+      return %q, %t, %x : f32, i32, memref<32x3x4xf32, 3>
+    }
+""",
+)
+def planes(x: InOut["memref<32x3x4xf32, 3>"]): ...
+
+
+@triton.jit
+def planes_kernel(x_ptr, a_ptr, b_ptr):
+    one = tl.arange(0, 32)
+    at = one[:, None, None] * 12 + tl.arange(0, 3)[None, :, None] * 4 + tl.arange(0, 4)[None, None, :]
+    x = tl.load(x_ptr + at)
+    a, b, x = tle.raw.call(planes, [x], hardware={"threads": (32,)})
+    tle.raw.call(negate, [x], hardware={"threads": (32,)})
+    tl.store(a_ptr + one, a)
+    tl.store(b_ptr + one, b)
+    tl.store(x_ptr + at, x)
+
+
+@dialect(name="mlir")
+def negate(x: InOut["memref<32x3x4xf32, 3>"]):
+    t = nvvm.read_ptx_sreg_tid_x()
+    some = ir.VectorType.get([3, 2], ir.F32Type.get())
+    v = vector.load(some, x, [t, 0, 1])
+    vector.store(arith.mulf(v, vector.splat(some, arith.constant(ir.F32Type.get(), -1.0))), x, [t, 0, 1])
+
+
+def test_vectors_of_several_dimensions(device):
+    x = numbers((32, 3, 4))
+    c = np.arange(1, 9, dtype=np.float32).reshape(2, 4)
+    p = x[:, 1, None] * c
+    a, b, out = (device.array(v) for v in (np.zeros(32, np.float32), np.zeros(32, np.int32), x.copy()))
+    planes_kernel[(1,)](out, a, b)
+    np.testing.assert_array_equal(device.numpy(a), p.sum((1, 2)) + 30 + x[:, 2, 0])
+    np.testing.assert_array_equal(device.numpy(b), np.arange(32))
+    want = np.concatenate([x[:, 1, None], p.transpose(0, 2, 1).reshape(32, 2, 4)], 1)
+    want[:, :, 1:3] *= -1
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
+def test_a_pipeline_of_passes():
+    with pytest.raises(ValueError, match="`pipeline` has the pass 'affine-loop-fusion'"):
+        dialect(name="mlir", pipeline=["canonicalize", "affine-loop-fusion"])
+    with pytest.raises(TypeError, match="`pipeline` of a function in MLIR is a list of names of passes"):
+        dialect(name="mlir", pipeline="canonicalize")

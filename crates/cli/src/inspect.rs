@@ -4,7 +4,7 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use tilewright_compiler::{CudaTarget, PythonEnvironment};
+use tilewright_compiler::{Artifact, CudaTarget, PythonEnvironment};
 use tilewright_nvidia::sass::listing::Place;
 use tilewright_nvidia::sass::machine::Pipe;
 use tilewright_nvidia::sass::report::{Bound, LineMix, LoopReport, Verdict};
@@ -35,9 +35,41 @@ pub fn run(args: &Args, python: &PythonEnvironment, out: &mut dyn Write) -> Resu
         return inspect_usage::run(args, python, out);
     };
     let artifact = kernel::compile(&args.kernel, python).map_err(|d| d.to_string())?;
+    let report = report(&artifact, target, python)?;
+    if args.json {
+        writeln!(out, "{}", json(&report)?)?;
+    } else {
+        print(&report, out)?;
+    }
+    Ok(0)
+}
+
+/// What the command prints of a kernel that is compiled for a GPU of NVIDIA's, as text or as JSON.
+///
+/// # Errors
+/// The kernel is for another target, has no cubin, or there is no disassembler.
+pub fn inspected(artifact: &Artifact, as_json: bool, python: &PythonEnvironment) -> Result<String, String> {
+    let target = tilewright_compiler::target(&artifact.metadata.target).map_err(|d| d.to_string())?;
+    let Some(&target) = (&*target as &dyn Any).downcast_ref::<CudaTarget>() else {
+        return Err(format!("not supported yet: inspect() of a kernel for {}", artifact.metadata.target));
+    };
+    let report = report(artifact, target, python)?;
+    if as_json {
+        return json(&report);
+    }
+    let mut text = Vec::new();
+    print(&report, &mut text).map_err(|e| e.to_string())?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+fn json(report: &Report) -> Result<String, String> {
+    serde_json::to_string_pretty(report).map_err(|e| e.to_string())
+}
+
+fn report(artifact: &Artifact, target: CudaTarget, python: &PythonEnvironment) -> Result<Report, String> {
     let Some(cubin) = artifact.bytes("cubin") else {
         let why = artifact.missing.as_ref().map_or("ptxas did not run", |missing| &missing.why);
-        return Err(format!("there is no cubin to inspect: {why}").into());
+        return Err(format!("there is no cubin to inspect: {why}"));
     };
     let listing = Listing::parse(&disassemble(cubin, python)?);
     let m = &artifact.metadata;
@@ -51,14 +83,7 @@ pub fn run(args: &Args, python: &PythonEnvironment, out: &mut dyn Write) -> Resu
         shared_bytes: m.shared,
         remarks: m.remarks.clone(),
     };
-    let report = Report::new(&listing, target, facts);
-    if args.json {
-        let text = serde_json::to_string_pretty(&report).map_err(|e| e.to_string())?;
-        writeln!(out, "{text}")?;
-    } else {
-        print(&report, out)?;
-    }
-    Ok(0)
+    Ok(Report::new(&listing, target, facts))
 }
 
 fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
@@ -85,6 +110,10 @@ fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if !report.spills.is_empty() {
         writeln!(out, "\nspills (STL stores, LDL loads)")?;
         lines(&report.spills, &mut source, out)?;
+    }
+    if report.loops.is_empty() {
+        writeln!(out, "\nby source line")?;
+        lines(&report.by_line, &mut source, out)?;
     }
     for l in &report.loops {
         writeln!(out)?;

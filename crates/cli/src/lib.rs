@@ -18,6 +18,8 @@ mod opt;
 mod options;
 mod sim;
 
+pub use inspect::inspected;
+
 /// A compiler for tile kernels in the Triton language.
 #[derive(Parser)]
 #[command(name = "tilewright", version)]

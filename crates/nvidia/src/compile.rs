@@ -9,6 +9,7 @@ use tilewright_ir::dialect::tt;
 use tilewright_llvm::emit;
 use tilewright_target::PythonEnvironment;
 
+use crate::author_lines;
 use crate::libdevice;
 use crate::lower;
 use crate::lower::raw_call;
@@ -148,7 +149,8 @@ fn raw_code(module: &ir::Module) -> Vec<emit::Code> {
     module.walk(module.root(), &mut |op| {
         let call = tt::RawCall::cast(module, op).filter(|c| c.language(module) == tt::RawLanguage::Llvm);
         if let Some(call) = call {
-            let (text, symbol) = (call.source(module), call.symbol(module));
+            let text = raw_call::with_threads(call.source(module), &call.threads(module));
+            let symbol = call.symbol(module);
             let called = raw_call::linked_name(&text, &symbol);
             if all.iter().all(|code| code.called != called) {
                 all.push(emit::Code { name: format!("the LLVM IR of `{symbol}`"), text, symbol, called });
@@ -232,6 +234,7 @@ pub fn compile(module: &ir::Module, options: &CodegenOptions) -> Result<Kernel, 
     })?;
     let ptx = wait_for_copies(ptx);
     let ptx = mend_for_ptxas(ptx);
+    let ptx = author_lines::restore(ptx, options.kernel.line_info);
     let ptx = match raw_call::ptx_version(module) {
         Some(version) => at_least_version(ptx, version),
         None => ptx,

@@ -6,6 +6,7 @@
 //! [`lower::lower`] turns a `ttg` module into a per-thread program ([`tilewright_llvm::Module`]), [`compile()`] takes it
 //! on to PTX, and [`ptxas::Ptxas`] to a cubin. [`CUDA`] is the line in the registry of targets.
 
+mod author_lines;
 pub mod compile;
 pub mod libdevice;
 pub mod lower;

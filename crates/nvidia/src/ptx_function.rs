@@ -19,6 +19,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use crate::author_lines;
+
 /// The label behind the last instruction.
 const END: &str = "raw_end";
 
@@ -44,15 +46,15 @@ pub(crate) struct Slot {
     pub bytes: u32,
 }
 
-/// Who runs the function, where these are not all threads of the CTA.
-#[derive(Debug, Clone, Copy)]
+/// Who runs the function, where these are not the threads of the CTA along one dimension.
+#[derive(Debug, Clone)]
 pub(crate) struct Group {
-    /// The operand that is the thread's number among them.
-    pub thread: usize,
-    /// How many they are.
-    pub threads: u32,
-    /// The number of the barrier at which they wait for each other.
-    pub barrier: u32,
+    /// The operands that are the thread's number among them along each dimension; none where it is 0.
+    pub thread: [Option<usize>; 3],
+    /// How many they are along each dimension.
+    pub threads: [u32; 3],
+    /// The number of the barrier at which they wait for each other, where it isn't that of the CTA.
+    pub barrier: Option<u32>,
 }
 
 /// A thing of a module: a function or a variable.
@@ -77,6 +79,8 @@ pub(crate) struct PtxFunction {
     needed: Vec<Item>,
     /// What the names of those begin with in the kernel's module.
     prefix: String,
+    /// The files that positions are in, by their numbers.
+    files: Vec<(u32, String)>,
 }
 
 impl PtxFunction {
@@ -97,7 +101,14 @@ impl PtxFunction {
         let lists = parameter_lists(head)?;
         let needed = reached(items, body, symbol)?;
         let body = body.trim().strip_prefix('{').and_then(|b| b.strip_suffix('}')).unwrap_or(body);
-        Ok(PtxFunction { params: lists.1, results: lists.0, body: body.to_string(), needed, prefix })
+        Ok(PtxFunction {
+            params: lists.1,
+            results: lists.0,
+            body: body.to_string(),
+            needed,
+            prefix,
+            files: author_lines::files(module),
+        })
     }
 
     /// Whether the threads that run it wait for each other.
@@ -116,7 +127,7 @@ impl PtxFunction {
             out.push_str(text.trim());
             out.push('\n');
         }
-        out
+        author_lines::marked(&out, &self.files)
     }
 
     /// The name in the kernel's module of what the function needs, where it is defined here.
@@ -133,8 +144,14 @@ impl PtxFunction {
         &self,
         results: &[Vec<Slot>],
         params: &[Vec<Slot>],
-        group: Option<Group>,
+        group: Option<&Group>,
     ) -> Result<String, String> {
+        if let Some(item) = self.needed.iter().find(|i| group.is_some() && asks_who(&i.text)) {
+            return Err(format!(
+                "not supported yet: `{}`, which it calls, asks for the thread's number or has a barrier, where not the threads of the program along one dimension run it",
+                item.name
+            ));
+        }
         let registers = registers(&self.body);
         let statements: Vec<&str> = self.body.split(';').collect();
         let is_end = |from: usize| statements[from..].iter().all(|s| s.trim().is_empty());
@@ -161,7 +178,7 @@ impl PtxFunction {
             };
             let text = replaced.unwrap_or_else(|| core.replace('$', "$$"));
             let text = match group {
-                Some(group) => for_group(&text, group),
+                Some(group) => for_group(&text, group)?,
                 None => text,
             };
             out.push_str(&kept);
@@ -194,7 +211,10 @@ impl PtxFunction {
             Some(name) => Err(format!(
                 "it uses the parameter `{name}` by its address, which an inlined one has none of"
             )),
-            None => Ok(text),
+            None => {
+                let escaped = |(number, name): &(u32, String)| (*number, name.replace('$', "$$"));
+                Ok(author_lines::marked(&text, &self.files.iter().map(escaped).collect::<Vec<_>>()))
+            }
         }
     }
 
@@ -303,21 +323,40 @@ fn written(slots: &[Slot], at: u32, bits: u32, from: &str, registers: &[(String,
     even.then(|| format!("mov.b{bits} {{{}}}, {from}", list.join(", ")))
 }
 
-/// An instruction as the threads of a group run it.
-pub(crate) fn for_group(text: &str, group: Group) -> String {
-    let compact: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let of_all = ["bar.sync 0", "barrier.sync 0", "barrier.sync.aligned 0", "bar.cta.sync 0"];
-    if of_all.contains(&compact.as_str()) {
-        // Several warps may be alone, each of which would come to the same barrier.
-        return match group.threads {
-            32 => "bar.warp.sync -1".into(),
-            threads => format!("bar.sync {}, {threads}", group.barrier),
-        };
-    }
-    text.replace("%tid.x", &format!("${}", group.thread)).replace("%ntid.x", &group.threads.to_string())
+/// Whether a function asks which thread it is, or waits for all.
+fn asks_who(text: &str) -> bool {
+    ["%tid", "%ntid", "bar.sync", "bar.cta.", "barrier."].iter().any(|word| text.contains(word))
 }
 
-/// The text without comments, and without lines that say where something comes from.
+/// An instruction as the threads of a group run it.
+///
+/// # Errors
+/// One that reads the numbers of all dimensions at once.
+pub(crate) fn for_group(text: &str, group: &Group) -> Result<String, String> {
+    let compact: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let of_all = ["bar.sync 0", "barrier.sync 0", "barrier.sync.aligned 0", "bar.cta.sync 0"];
+    if let Some(barrier) = group.barrier
+        && of_all.contains(&compact.as_str())
+    {
+        // Several warps may be alone, each of which would come to the same barrier.
+        return Ok(match group.threads.iter().product() {
+            32 => "bar.warp.sync -1".into(),
+            threads => format!("bar.sync {barrier}, {threads}"),
+        });
+    }
+    let mut text = text.to_string();
+    for (d, axis) in ["x", "y", "z"].into_iter().enumerate() {
+        let number = group.thread[d].map_or("0".into(), |operand| format!("${operand}"));
+        text = text.replace(&format!("%tid.{axis}"), &number);
+        text = text.replace(&format!("%ntid.{axis}"), &group.threads[d].to_string());
+    }
+    if text.contains("%tid") || text.contains("%ntid") {
+        return Err(format!("not supported yet: `{}`, which reads all of it at once", text.trim()));
+    }
+    Ok(text)
+}
+
+/// The text without comments, and without lines that say what it is for; those that say where something comes from end in the position.
 fn without_comments(text: &str) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -335,10 +374,15 @@ fn without_comments(text: &str) -> Result<String, String> {
         }
     }
     out.push_str(rest);
-    let says = |line: &str| {
-        [".loc", ".file", ".version", ".target", ".address_size"].iter().any(|d| line.starts_with(d))
-    };
-    Ok(out.lines().filter(|line| !says(line.trim_start())).collect::<Vec<_>>().join("\n"))
+    let says =
+        |line: &str| [".file", ".version", ".target", ".address_size"].iter().any(|d| line.starts_with(d));
+    let position = |line: &'_ str| line.split(',').next().unwrap_or_default().to_string();
+    let kept = out.lines().filter(|line| !says(line.trim_start()));
+    let kept = kept.map(|line| match line.trim_start().starts_with(".loc") {
+        true => position(line),
+        false => line.to_string(),
+    });
+    Ok(kept.collect::<Vec<_>>().join("\n"))
 }
 
 /// The functions and variables of a module.
@@ -476,7 +520,7 @@ fn registers(body: &str) -> Vec<(String, u32)> {
     out
 }
 
-/// A statement as what stands before its instruction (braces, labels, a predicate) and the instruction.
+/// A statement as what stands before its instruction (braces, labels, positions, a predicate) and the instruction.
 fn split_prefix(statement: &str) -> (&str, &str) {
     let mut rest = statement.trim_start();
     loop {
@@ -484,6 +528,8 @@ fn split_prefix(statement: &str) -> (&str, &str) {
         let end = rest.find(|c: char| !is_name(c)).unwrap_or(rest.len());
         if rest.starts_with(['{', '}']) {
             rest = rest[1..].trim_start();
+        } else if rest.starts_with(".loc") {
+            rest = rest.find('\n').map_or("", |at| &rest[at..]).trim_start();
         } else if rest.starts_with('@') {
             rest = rest.find(char::is_whitespace).map_or("", |at| &rest[at..]).trim_start();
         } else if end > 0
@@ -568,9 +614,9 @@ mod tests {
         let f = PtxFunction::find(MODULE, "f", "own_".into()).unwrap();
         assert_eq!(f.params[1], Parameter { name: "f_param_1".into(), bytes: 8, is_aggregate: true });
         assert!(f.has_barrier());
-        let group = Group { thread: 4, threads: 64, barrier: 2 };
+        let group = Group { thread: [Some(4), None, None], threads: [64, 1, 1], barrier: Some(2) };
         let params = [vec![slot(1, 0, 4)], vec![slot(2, 0, 4), slot(3, 4, 4)]];
-        let text = f.inlined(&[vec![slot(0, 0, 4)]], &params, Some(group)).unwrap();
+        let text = f.inlined(&[vec![slot(0, 0, 4)]], &params, Some(&group)).unwrap();
         for line in [
             ".reg .b32 %raw_r<9>;",
             "mov.b32 %raw_r1, $1;",

@@ -222,6 +222,15 @@ impl CompiledKernel {
         Ok(dict)
     }
 
+    /// What bounds the kernel, by its machine code, as the command `tilewright inspect` prints it: registers, spills, occupancy, and instructions by
+    /// source line, those of the author's own code (`tle.raw`) included.
+    #[pyo3(signature = (json = false))]
+    fn inspect(&self, py: Python<'_>, json: bool) -> PyResult<String> {
+        let python = crate::compile::python_environment(py)?;
+        py.detach(|| tilewright_cli::inspected(&self.code.artifact, json, &python))
+            .map_err(pyo3::exceptions::PyRuntimeError::new_err)
+    }
+
     /// What the compiler noted, as an object with attributes.
     #[getter]
     pub fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

@@ -45,16 +45,21 @@ impl Evaluator<'_> {
     ) -> Eval<Flow> {
         let condition = self.expr(test)?;
         self.range = test.range();
-        if let Some(condition) = self.differs(&condition) {
-            if contains_return(body) || orelse.0.iter().any(|clause| contains_return(&clause.body)) {
-                return Err(self.not_supported_yet("`return` under a condition that differs between threads"));
-            }
+        let returns = contains_return(body) || orelse.0.iter().any(|clause| contains_return(&clause.body));
+        let mut differing = self.differs(&condition);
+        if differing.is_none() && returns && condition.as_tensor().is_some() && self.branches_by_mask() {
+            differing = Some(self.of_each_thread(&condition)?);
+        }
+        if let Some(condition) = differing {
             let (outer, inner, other) = self.split_threads(&condition)?;
+            self.frame_mut().masked += 1;
             self.set_active(inner);
             self.run(body, Some(rest))?;
             self.set_active(other);
             self.run_else(orelse, rest)?;
+            self.frame_mut().masked -= 1;
             self.set_active(outer);
+            self.drop_returned()?;
             return Ok(Flow::Next);
         }
         match self.condition(condition, "if")? {
@@ -64,8 +69,6 @@ impl Evaluator<'_> {
                 if self.frame().constexpr {
                     return Err(self.known_too_late("if"));
                 }
-                let returns =
-                    contains_return(body) || orelse.0.iter().any(|clause| contains_return(&clause.body));
                 if returns && self.frame().loops > 0 {
                     return Err(self
                         .error("`return` inside a run-time loop is not supported")

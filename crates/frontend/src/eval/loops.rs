@@ -119,7 +119,8 @@ impl Evaluator<'_> {
         let Bounds { lower, upper, step, ty, down } = self.loop_bounds(range)?;
         let iv_type = self.element_type(&ty.into());
 
-        let assigned = assigned_names(&s.body);
+        let mut assigned = assigned_names(&s.body);
+        let returns = self.begin_returns(&s.body, &mut assigned)?;
         let mut promoted: Vec<Name> = Vec::new();
         loop {
             let mark = self.module.last_op(self.block);
@@ -148,11 +149,14 @@ impl Evaluator<'_> {
                 iv = arith::Addi::build(&mut b, left, lower).result(b.module);
             }
             let mut iv = Value::Tensor(Tensor::scalar(iv, ty));
+            self.bind_carried(&carried, &args[1..]);
+            if returns {
+                self.drop_returned()?;
+            }
             if let Some(varying) = varying {
                 iv = self.own_iteration(varying, &iv)?;
             }
             self.call_by_name(&iv, &target.id);
-            self.bind_carried(&carried, &args[1..]);
             self.frame_mut().scope.insert(target.id.clone(), iv);
             self.frame_mut().loops += 1;
             let flow = self.run(&s.body, None);
@@ -160,6 +164,12 @@ impl Evaluator<'_> {
             flow?;
             self.range = s.range;
             let after = std::mem::replace(&mut self.frame_mut().scope, before);
+            if let Some(like) = self.wanted_result() {
+                self.block = outer;
+                self.erase_after(mark);
+                self.begin_result(&like)?;
+                continue;
+            }
             if let Some(name) = self.changed_constant(&after, &assigned, &carried, Some(&target.id))? {
                 // A constant before the loop that the body makes a run-time value: start over with it carried.
                 self.block = outer;
@@ -180,6 +190,9 @@ impl Evaluator<'_> {
             let results = self.for_results(op, body, &yielded);
             self.bind_carried(&carried, &results);
             self.lose(&after, &target.id);
+            if returns {
+                self.drop_returned()?;
+            }
             return Ok(());
         }
     }
@@ -420,15 +433,15 @@ impl Evaluator<'_> {
             self.range = s.test.range();
             return Err(self.error("a compile-time loop has run 65536 times"));
         }
-        self.dynamic_while(s)?;
-        Ok(Flow::Next)
+        self.dynamic_while(s)
     }
 
-    fn dynamic_while(&mut self, s: &StmtWhile) -> Eval<()> {
+    fn dynamic_while(&mut self, s: &StmtWhile) -> Eval<Flow> {
         let mut assigned = assigned_names(&s.body);
         collect_walrus(&s.test, &mut assigned);
         // Threads leave the loop one by one: it goes on while any of them is in it.
-        let outer_threads = self.begin_varying(&s.test)?;
+        let returns = self.begin_returns(&s.body, &mut assigned)?;
+        let outer_threads = self.begin_varying(&s.test, returns)?;
         if outer_threads.is_some() {
             assigned.push(ACTIVE);
         }
@@ -464,7 +477,7 @@ impl Evaluator<'_> {
                     self.block = outer;
                     self.frame_mut().scope = scope;
                     self.erase_after(mark);
-                    return Ok(());
+                    return Ok(Flow::Next);
                 }
                 Condition::Static(value) => self.tensor_of(&Value::bool(value))?,
                 Condition::Dynamic(condition) => condition,
@@ -482,6 +495,12 @@ impl Evaluator<'_> {
             }
             self.range = s.range;
             let after = std::mem::replace(&mut self.frame_mut().scope, scope);
+            if let Some(like) = self.wanted_result() {
+                self.block = outer;
+                self.erase_after(mark);
+                self.begin_result(&like)?;
+                continue;
+            }
             if let Some(name) = self.changed_constant(&after, &assigned, &carried, None)? {
                 self.block = outer;
                 self.erase_after(mark);
@@ -503,8 +522,12 @@ impl Evaluator<'_> {
             self.lose(&after, &Name::new_static(""));
             if let Some(threads) = outer_threads {
                 self.set_active(threads);
+                self.drop_returned()?;
+                if matches!(&*s.test, Expr::BooleanLiteral(literal) if literal.value) {
+                    return self.all_returned();
+                }
             }
-            return Ok(());
+            return Ok(Flow::Next);
         }
     }
 

@@ -112,8 +112,12 @@ pub(crate) struct Frame {
     pub loops: u32,
     /// Arguments by kind and value, to tell a recursion from a call with other constants.
     pub specialization: String,
-    /// How many threads run it, in a function in MLIR: values have an element for each of them.
-    pub threads: Option<u32>,
+    /// The extents of the threads that run it, in a function in MLIR: values have an element for each of them.
+    pub threads: Option<[u32; 3]>,
+    /// How many branches are open that only some of these threads take.
+    pub masked: u32,
+    /// What a return in a loop gives, for which a variable must be there before the loop.
+    pub wanted_result: Option<Value>,
     /// Evaluating a parameter's default: globals are free.
     pub in_default: bool,
     locs: FxHashMap<TextSize, Loc>,
@@ -159,6 +163,8 @@ pub(crate) struct Evaluator<'h> {
 
 /// The functions of the library whose operations have their caller's location.
 const RANKS_MODULE: &str = "tilewright.tle._ranks";
+/// What the modules begin with whose functions are operations of MLIR.
+const MLIR_MODULES: &str = "tilewright.tle.raw.mlir";
 
 /// Operations that a kernel may be made of. Passes, LLVM and `ptxas` take longer than in proportion to it; a kernel of
 /// this size is some hundred times a large one.
@@ -223,9 +229,10 @@ impl Evaluator<'_> {
     pub fn loc(&mut self) -> Loc {
         let at = self.range.start();
         let frame = self.frames.last_mut().expect("a function is under evaluation");
-        // Waiting for other devices is what the author's line does.
+        // Waiting for other devices, or an operation of MLIR, is what the author's line does.
+        let module = &*frame.function.module;
         if let Some((caller, _)) = frame.call
-            && *frame.function.module == *RANKS_MODULE
+            && (module == RANKS_MODULE || module.starts_with(MLIR_MODULES))
         {
             return caller;
         }
@@ -332,6 +339,8 @@ impl Evaluator<'_> {
             loops: 0,
             specialization,
             threads: None,
+            masked: 0,
+            wanted_result: None,
             in_default: false,
             locs: FxHashMap::default(),
         });

@@ -37,7 +37,7 @@ impl Evaluator<'_> {
     /// Evaluates a whole function body; `None` where nothing is returned.
     pub fn run_function(&mut self, body: &[Stmt]) -> Eval<Value> {
         match self.run(body, None)? {
-            Flow::Next => Ok(Value::NONE),
+            Flow::Next => self.with_returned(Value::NONE),
             Flow::Return(value) => Ok(value),
         }
     }
@@ -57,6 +57,7 @@ impl Evaluator<'_> {
             }
             at = rest.next;
         }
+        self.with_returned(Value::NONE)?;
         Ok(Flow::Next)
     }
 
@@ -107,6 +108,10 @@ impl Evaluator<'_> {
                     None => Value::NONE,
                 };
                 self.range = s.range;
+                if self.returns_by_mask() {
+                    self.return_active(value)?;
+                    return Ok(Flow::Return(Value::NONE));
+                }
                 if self.frame().loops > 0 {
                     return Err(self
                         .error("`return` inside a run-time loop is not supported")
@@ -116,7 +121,8 @@ impl Evaluator<'_> {
                         )
                         .into());
                 }
-                return Ok(Flow::Return(self.assigned(value)?));
+                let value = self.assigned(value)?;
+                return Ok(Flow::Return(self.with_returned(value)?));
             }
             Stmt::If(s) => return self.if_stmt(s, rest),
             Stmt::For(s) => return self.for_stmt(s, rest),

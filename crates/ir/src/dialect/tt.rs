@@ -819,12 +819,13 @@ crate::dialect! {
     /// which `%[name]` is an operand (`%[name.1]` the second of a tensor's elements in the thread). Parameter `i`, which messages call `names[i]`, is
     /// operand `order[i]`. What the code may write are the `outputs`: the memory behind a pointer; of a tensor or number the value
     /// behind the call is a result. A thread has a tensor's elements as its encoding in `layouts`, one for each operand (`unit` for what is no
-    /// tensor), says. With `threads` other than 0 as many threads of those that come here run it, the first ones.
+    /// tensor), says; of a pointer into a buffer that is handed over as it lies, its layout. With `threads` as many threads of those that come here as their product run it,
+    /// the first ones, numbered along as many dimensions.
     op RawCall = "raw_call" {
         operands(inputs: var, outputs: var)
         attrs(
             language: RawLanguage = "language", symbol: String = "symbol", source: String = "source",
-            names: Vec<String> = "names", order: Vec<i32> = "order", layouts: Attr = "layouts", threads: i32 = "threads",
+            names: Vec<String> = "names", order: Vec<i32> = "order", layouts: Attr = "layouts", threads: Vec<i32> = "threads",
         )
         variadic_results(results)
         index(Unrelated)
@@ -870,8 +871,9 @@ fn verify_raw_call(module: &Module, op: Op) -> Result<(), String> {
         AttrKind::Array(items) if items.len() == operands => {}
         _ => return Err("`layouts` must have one layout, or `unit`, for each operand".into()),
     }
-    if call.threads(module) < 0 {
-        return Err("`threads` must not be negative".into());
+    let threads = call.threads(module);
+    if threads.len() > 3 || threads.iter().any(|&n| n < 1) {
+        return Err("`threads` must have at most three extents, each of at least 1".into());
     }
     let types =
         |values: &[crate::entity::Value]| values.iter().map(|&v| module.value_type(v)).collect::<Vec<_>>();

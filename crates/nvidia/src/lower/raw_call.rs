@@ -1,16 +1,18 @@
 //! `tt.raw_call`: the author's own code, run by every thread. PTX becomes inline assembly, a function of it with its parameters and returns
 //! replaced ([`PtxFunction`]); LLVM IR is linked with the module and inlined there.
 
+use std::fmt::Write;
 use std::hash::{Hash, Hasher};
 
 use rustc_hash::FxHasher;
 use tilewright_ir as ir;
 use tilewright_ir::Diagnostic;
 use tilewright_ir::dialect::tt::{self, RawLanguage};
-use tilewright_llvm::{CastOp, Effect, IntPred, Scalar, Space, Ty, Value, emit};
+use tilewright_llvm::{BinOp, CastOp, Effect, IntPred, Scalar, Space, Ty, Value, emit};
 use tilewright_lower::OWN_PREFIX;
 
 use super::{Lower, Result};
+use crate::author_lines;
 use crate::ptx_function::{Group, Parameter, PtxFunction, Slot, for_group};
 
 /// A parameter of a call: what the author calls it, and the registers in which a thread has it.
@@ -24,6 +26,36 @@ struct Argument {
 /// The name under which a function of the author's LLVM IR is linked: no other code has it.
 pub(crate) fn linked_name(source: &str, symbol: &str) -> String {
     format!("{}{symbol}", unique_prefix(source))
+}
+
+/// LLVM IR whose threads are numbered along several dimensions: what asks for their numbers calls functions of ours instead.
+pub(crate) fn with_threads(source: String, threads: &[i32]) -> String {
+    if threads.len() < 2 {
+        return source;
+    }
+    const ASKED: &str = "@llvm.nvvm.read.ptx.sreg.";
+    let kept: Vec<&str> = source
+        .lines()
+        .filter(|line| {
+            let mut names = ["tid.", "ntid."].iter().map(|kind| format!("{ASKED}{kind}"));
+            !(line.trim_start().starts_with("declare") && names.any(|name| line.contains(&name)))
+        })
+        .collect();
+    let mut text = kept.join("\n");
+    for kind in ["tid", "ntid"] {
+        text = text.replace(&format!("{ASKED}{kind}."), &format!("@own.{kind}."));
+    }
+    let _ = writeln!(text, "\ndeclare i32 {ASKED}tid.x()");
+    let mut inner = 1;
+    for (d, axis) in ["x", "y", "z"].into_iter().enumerate() {
+        let extent = threads.get(d).copied().unwrap_or(1);
+        let _ = writeln!(
+            text,
+            "define internal i32 @own.ntid.{axis}() {{\n  ret i32 {extent}\n}}\ndefine internal i32 @own.tid.{axis}() {{\n  %t = call i32 {ASKED}tid.x()\n  %q = udiv i32 %t, {inner}\n  %r = urem i32 %q, {extent}\n  ret i32 %r\n}}"
+        );
+        inner *= extent;
+    }
+    text
 }
 
 fn unique_prefix(source: &str) -> String {
@@ -115,8 +147,10 @@ impl Lower<'_, '_> {
 
     /// How many threads run the call, where it isn't all.
     fn threads_of(&self, op: tt::RawCall, results: &[Ty]) -> Result<Option<u32>> {
-        let (wanted, here) = (op.threads(self.m) as u32, self.num_warps * self.target.warp_size);
-        if wanted == 0 || wanted == here {
+        let here = self.num_warps * self.target.warp_size;
+        let extents = op.threads(self.m);
+        let wanted: u32 = extents.iter().map(|&n| n as u32).product();
+        if extents.is_empty() || wanted == here {
             return Ok(None);
         }
         if wanted > here {
@@ -148,14 +182,34 @@ impl Lower<'_, '_> {
         merge
     }
 
-    /// Who runs this, where it isn't the whole CTA, with the operand that is the thread's number there.
-    fn group(&mut self, operand: usize) -> Option<(Group, Value)> {
-        if self.num_warps == self.scope.launched {
+    /// Who runs this, where it isn't the whole CTA along one dimension, with the numbers of the thread there, which are operands from `first` on.
+    fn group(&mut self, op: tt::RawCall, first: usize) -> Option<(Group, Vec<Value>)> {
+        let whole = self.num_warps == self.scope.launched;
+        let said = op.threads(self.m);
+        if whole && said.len() < 2 {
             return None;
         }
-        let thread = self.tid();
-        let threads = self.num_warps * self.target.warp_size;
-        Some((Group { thread: operand, threads, barrier: self.scope.barrier }, thread))
+        let mut threads = [1; 3];
+        threads[0] = self.num_warps * self.target.warp_size;
+        if said.len() > 1 {
+            said.iter().zip(&mut threads).for_each(|(&n, extent)| *extent = n as u32);
+        }
+        let (mut numbers, mut thread) = (Vec::new(), [None; 3]);
+        let mut rest = self.tid();
+        for (d, &extent) in threads.iter().enumerate() {
+            if extent == 1 {
+                continue;
+            }
+            let outermost = threads[d + 1..].iter().all(|&n| n == 1);
+            let by = self.b.i32(i64::from(extent));
+            thread[d] = Some(first + numbers.len());
+            numbers.push(if outermost { rest } else { self.b.bin(BinOp::URem, rest, by) });
+            if !outermost {
+                rest = self.b.bin(BinOp::UDiv, rest, by);
+            }
+        }
+        let barrier = (!whole).then_some(self.scope.barrier);
+        Some((Group { thread, threads, barrier }, numbers))
     }
 
     // ---- PTX -------------------------------------------------------------------------------------------------------
@@ -237,10 +291,15 @@ impl Lower<'_, '_> {
             numbers.push(own);
         }
         let mut text = self.with_operands(&source, arguments, &numbers)?;
-        if let Some((group, thread)) = self.group(results.len() + inputs.len()) {
-            text = text.split(';').map(|s| for_group(s, group)).collect::<Vec<_>>().join(";");
-            inputs.push((thread, 'r'));
+        if let Some((group, numbers)) = self.group(op, results.len() + inputs.len()) {
+            let parts: std::result::Result<Vec<String>, String> =
+                text.split(';').map(|s| for_group(s, &group)).collect();
+            text = parts.map_err(|e| self.error(format!("the PTX text: {e}")))?.join(";");
+            inputs.extend(numbers.into_iter().map(|number| (number, 'r')));
         }
+        let files = author_lines::files(&source);
+        let escaped = files.into_iter().map(|(number, name)| (number, name.replace('$', "$$")));
+        let text = author_lines::marked(&text, &escaped.collect::<Vec<_>>());
         Ok(self.raw_asm(&format!("{{\n{text}\n}}"), results, &tied, &inputs))
     }
 
@@ -250,7 +309,8 @@ impl Lower<'_, '_> {
         let mut rest = source;
         while let Some(at) = rest.find("%[") {
             out.push_str(&rest[..at].replace('$', "$$"));
-            let line = source[..source.len() - rest.len() + at].matches('\n').count() + 1;
+            let before = source[..source.len() - rest.len() + at].split('\n');
+            let line = before.filter(|l| !l.starts_with(".loc") && !l.starts_with(".file")).count();
             let wrong = |what: String| Err(self.error(format!("line {line} of the PTX text: {what}")));
             let Some((inside, after)) = rest[at + 2..].split_once(']') else {
                 return wrong("`%[` has no closing bracket".into());
@@ -347,11 +407,12 @@ impl Lower<'_, '_> {
                     .into());
             }
         }
-        let group = self.group(first_input + inputs.len());
-        if let Some((_, thread)) = group {
-            inputs.push((thread, 'r'));
+        let group = self.group(op, first_input + inputs.len());
+        if let Some((_, numbers)) = &group {
+            inputs.extend(numbers.iter().map(|&number| (number, 'r')));
         }
-        let text = function.inlined(&[returned], &slots, group.map(|g| g.0)).map_err(|e| fails(self, e))?;
+        let group = group.map(|g| g.0);
+        let text = function.inlined(&[returned], &slots, group.as_ref()).map_err(|e| fails(self, e))?;
         let declarations = function.declarations();
         if !declarations.is_empty() && !self.b.module.assembly.contains(&declarations) {
             self.b.module.assembly.push(declarations);
@@ -413,7 +474,7 @@ impl Lower<'_, '_> {
 
     /// A function of LLVM IR, called: it is linked with the module, and inlined.
     fn raw_llvm(&mut self, op: tt::RawCall, arguments: &[Argument], results: &[Ty]) -> Result<Vec<Value>> {
-        let (source, symbol) = (op.source(self.m), op.symbol(self.m));
+        let (source, symbol) = (with_threads(op.source(self.m), &op.threads(self.m)), op.symbol(self.m));
         let signature = emit::signature(&source, &symbol)
             .map_err(|e| self.error(format!("the LLVM IR of `{symbol}`: {e}")))?;
         if self.num_warps != self.scope.launched

@@ -132,6 +132,8 @@ pub struct Report {
     pub occupancy: Occupancy,
     /// Instructions of the whole kernel.
     pub instructions: Mix,
+    /// The same by source line, in the order in which the lines first appear.
+    pub by_line: Vec<LineMix>,
     /// Stores to and loads from local memory (`STL`, `LDL`) by source line.
     pub spills: Vec<LineMix>,
     /// The loops.
@@ -147,6 +149,7 @@ impl Report {
         let loops = loops::find(listing);
         Report {
             instructions: listing.mix(),
+            by_line: by_line(listing.instructions.iter().filter(|i| !i.never)),
             spills: by_line(spills),
             loops: loops.iter().map(|l| look(l, listing, machine, &facts, &occupancy)).collect(),
             facts,

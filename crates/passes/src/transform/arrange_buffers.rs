@@ -438,16 +438,37 @@ fn lay_out(
     reshapes.into_iter().try_for_each(|op| keeps_places(module, op))
 }
 
-/// The layout that the kernel gives. It says in slots how these are arranged, and they lie one behind the other.
+/// The layout that the kernel gives, or that a call of the author's own code names. It says in slots how these are arranged, and they lie one behind the other.
 fn given(module: &Module, views: &[Seen]) -> Option<SharedKind> {
     let rank = |v: Value| module.shape(module.value_type(v)).map_or(0, <[u32]>::len);
     let given = views.iter().filter(|&&(v, _)| module.encoding(module.value_type(v)).is_some());
-    let &(v, transposed) = given.min_by_key(|&&(v, _)| rank(v))?;
+    let Some(&(v, transposed)) = given.min_by_key(|&&(v, _)| rank(v)) else {
+        return match named_by_calls(module, views).first()? {
+            (_, (_, true), Encoding::Shared(kind)) => kind.permuted(&[1, 0]),
+            (_, (_, false), Encoding::Shared(kind)) => Some(kind.clone()),
+            _ => None,
+        };
+    };
     match module.encoding_of(module.encoding(module.value_type(v))?)? {
         Encoding::Shared(kind) if transposed => kind.permuted(&[1, 0]),
         Encoding::Shared(kind) => Some(kind.clone()),
         _ => None,
     }
+}
+
+/// The layouts in which calls of the author's own code want views of a buffer, where they name any.
+fn named_by_calls<'m>(module: &'m Module, views: &[Seen]) -> Vec<(Op, Seen, &'m Encoding)> {
+    let mut found = Vec::new();
+    for &(view, transposed) in views {
+        let pointers = module.uses(view).iter().filter_map(|u| ttg::LocalPtr::cast(module, u.op));
+        for u in pointers.flat_map(|pointers| module.uses(pointers.result(module))) {
+            let Some(call) = tt::RawCall::cast(module, u.op) else { continue };
+            let AttrKind::Array(layouts) = module.attr_kind(call.layouts(module)) else { continue };
+            let named = layouts.get(u.index as usize).and_then(|&layout| module.encoding_of(layout));
+            found.extend(named.map(|named| (u.op, (view, transposed), named)));
+        }
+    }
+    found
 }
 
 /// Checks that each element of a reshaped view lies where it did.
@@ -476,7 +497,7 @@ fn with_layout(module: &mut Module, ty: Type, encoding: Attr) -> Type {
 }
 
 /// Pointers that are moved count in row-major order: a layout that does not is an error where that happens. Code of the author's own goes by
-/// the order that is given, but knows of no swizzle.
+/// the order that is given, and knows of no swizzle but one that the call names.
 fn keeps_order(module: &Module, buffer: Value) -> Result<(), Diagnostic> {
     let ty = module.value_type(buffer);
     let kind = module.encoding(ty).and_then(|e| module.encoding_of(e));
@@ -486,16 +507,26 @@ fn keeps_order(module: &Module, buffer: Value) -> Result<(), Diagnostic> {
         _ => None,
     };
     let row_major = order.is_some_and(|o| o.iter().rev().copied().eq(0..o.len() as u32) && o.len() <= rank);
+    let named = named_by_calls(module, &views_of(module, buffer).0);
     for op in own_users(module, buffer).into_iter().filter(|&op| moves_pointers(module, op)) {
         let (what, note) = if tt::RawCall::cast(module, op).is_none() && !row_major {
             (
                 "arithmetic on pointers into a buffer whose layout is not row-major",
                 "give the element's indices to tle.gpu.local_ptr instead",
             )
+        } else if let Some((_, (view, _), wanted)) = named.iter().find(|(call, ..)| *call == op) {
+            let has = module.encoding(module.value_type(*view)).and_then(|e| module.encoding_of(e));
+            if has == Some(*wanted) {
+                continue;
+            }
+            (
+                "a call of tle.raw whose `layout` says of a buffer another one than what else uses it",
+                "the buffer's own, in tle.gpu.alloc, goes for all",
+            )
         } else if order.is_none() {
             (
-                "a call of tle.raw with a buffer that is swizzled",
-                "give it no `layout`, or copy it to one that has none",
+                "a call of tle.raw with a buffer that is swizzled, and whose `layout` doesn't say so",
+                "say how it lies, `layout={x: {\"space\": \"shared\", \"swizzle\": 128}}`, or copy it to one that has no layout",
             )
         } else {
             continue;

@@ -95,7 +95,7 @@ impl Evaluator<'_> {
         all.ok_or_else(|| self.error(format!("`{name}` of the layout must be positive integers")))
     }
 
-    fn swizzled_layout(&mut self, object: &HostObject, rank: usize) -> Eval<SharedKind> {
+    pub(super) fn swizzled_layout(&mut self, object: &HostObject, rank: usize) -> Eval<SharedKind> {
         let mut numbers = Vec::new();
         for name in ["vectorSize", "perPhase", "maxPhase", "order"] {
             numbers.push(self.layout_numbers(object, name)?);
@@ -115,7 +115,12 @@ impl Evaluator<'_> {
     }
 
     /// The layout that tensor cores and the copy engine read, of the two last dimensions of a buffer.
-    fn nv_mma_layout(&mut self, object: &HostObject, element: &DType, shape: &Shape) -> Eval<SharedKind> {
+    pub(super) fn nv_mma_layout(
+        &mut self,
+        object: &HostObject,
+        element: &DType,
+        shape: &Shape,
+    ) -> Eval<SharedKind> {
         let (of, order) = (self.layout_numbers(object, "shape")?, self.layout_numbers(object, "order")?);
         let dtype = self.host.attribute(object, "elemType").map_err(|e| self.host_error(e))?;
         let (padded, swizzled) =

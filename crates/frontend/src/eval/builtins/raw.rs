@@ -15,6 +15,7 @@ use tilewright_layout::TileLayout;
 
 use super::super::call::Args;
 use super::super::{Eval, Evaluator, builder};
+use super::layouts::LAYOUT_CLASSES;
 use super::local::SHARED_MEMORY;
 use crate::HostObject;
 use crate::dtype::{DType, Scalar};
@@ -52,8 +53,20 @@ struct Parameter {
 #[derive(Clone)]
 enum Place {
     Registers(Option<Arc<HostObject>>),
-    /// With the order of the dimensions, the fastest first.
-    Shared(Option<Vec<u32>>),
+    Shared(Lie),
+}
+
+/// How a buffer lies in memory.
+#[derive(Clone)]
+enum Lie {
+    /// As the compiler chooses; what is made for a tensor in row-major order.
+    Own,
+    /// In an order of the dimensions, the fastest first.
+    Order(Vec<u32>),
+    /// Swizzled by so many bytes, as TMA and tensor cores have it.
+    Swizzled(u32),
+    /// In a layout that the kernel names.
+    Layout(Arc<HostObject>),
 }
 
 /// An argument as the code is given it.
@@ -61,7 +74,15 @@ pub(super) enum Given {
     /// A number, pointer or tensor in registers.
     Direct(Tensor, Option<Encoding>),
     /// A buffer, with the tensor that it was made for.
-    Memory(Buffer, Option<Tensor>, Vec<u32>),
+    Memory(Buffer, Option<Tensor>, Lying),
+}
+
+/// How a buffer that is handed over lies.
+pub(super) enum Lying {
+    /// Element by element, in an order of the dimensions, the fastest first.
+    Order(Vec<u32>),
+    /// As a layout has it that the call names.
+    Layout(SharedKind),
 }
 
 /// A parameter of the operation.
@@ -107,8 +128,9 @@ impl Evaluator<'_> {
             given.push(self.given(&raw, i, value, places[i].clone())?);
         }
         if is_mlir {
-            self.run_mlir(&object, &raw.name, &given, &mut outputs, threads)?;
-            return self.results_of(&values, given, &outputs, Vec::new());
+            let returned = self.run_mlir(&object, &given, &mut outputs, &threads)?;
+            let written = self.results_of(&values, given, &outputs, Vec::new())?;
+            return Ok(returned.unwrap_or(written));
         }
         let results = self.emit_call(&raw, &given, &outputs, threads)?;
         self.results_of(&values, given, &outputs, results)
@@ -216,12 +238,14 @@ impl Evaluator<'_> {
 
     /// How each argument is handed over.
     fn places(&mut self, args: &Args, raw: &Raw, values: &[Value]) -> Eval<Vec<Place>> {
-        let default = if raw.in_registers { Place::Registers(None) } else { Place::Shared(None) };
+        let default = if raw.in_registers { Place::Registers(None) } else { Place::Shared(Lie::Own) };
         let mut places: Vec<Place> = raw
             .parameters
             .iter()
             .map(|p| match p.declared.first() {
-                Some(HostValue::Str(kind)) if &**kind == "memref" || &**kind == "ptr" => Place::Shared(None),
+                Some(HostValue::Str(kind)) if &**kind == "memref" || &**kind == "ptr" => {
+                    Place::Shared(Lie::Own)
+                }
                 _ => default.clone(),
             })
             .collect();
@@ -260,15 +284,18 @@ impl Evaluator<'_> {
     fn place(&mut self, wanted: &Value) -> Eval<Place> {
         let wrong = |e: &Self, what: String| -> super::super::Error {
             e.error(format!("`layout` of tle.raw.call: {what}"))
-                .note("write {\"space\": \"shared\", \"order\": [1, 0]}, {\"space\": \"registers\"} or a tle.gpu.BlockEncoding")
+                .note("write {\"space\": \"shared\", \"order\": [1, 0]}, {\"space\": \"shared\", \"swizzle\": 128}, {\"space\": \"registers\"} or a tle.gpu.BlockEncoding")
                 .into()
         };
         let entries = match wanted {
+            Value::Const(HostValue::Object(object)) if LAYOUT_CLASSES[..2].contains(&&*object.kind) => {
+                return Ok(Place::Shared(Lie::Layout(object.clone())));
+            }
             Value::Const(HostValue::Object(object)) => return Ok(Place::Registers(Some(object.clone()))),
             Value::Dict(entries) => entries.clone(),
             other => return Err(wrong(self, format!("{other} is no layout"))),
         };
-        let (mut space, mut order, mut encoding) = (None, None, None);
+        let (mut space, mut order, mut swizzle, mut encoding) = (None, None, None, None);
         for (key, value) in entries.iter() {
             match (key, value) {
                 (Value::Const(HostValue::Str(k)), Value::Const(HostValue::Str(s))) if &**k == "space" => {
@@ -277,6 +304,11 @@ impl Evaluator<'_> {
                 (Value::Const(HostValue::Str(k)), _) if &**k == "order" => {
                     let numbers = self.ints(value, "`order` of a layout")?;
                     order = Some(numbers.into_iter().map(|n| n as u32).collect::<Vec<_>>());
+                }
+                (Value::Const(HostValue::Str(k)), Value::Const(HostValue::Int(bytes)))
+                    if &**k == "swizzle" && [32, 64, 128].contains(bytes) =>
+                {
+                    swizzle = Some(*bytes as u32);
                 }
                 (Value::Const(HostValue::Str(k)), Value::Const(HostValue::Object(object)))
                     if &**k == "encoding" =>
@@ -287,20 +319,25 @@ impl Evaluator<'_> {
             }
         }
         match space.as_deref() {
-            Some("shared") if encoding.is_none() => Ok(Place::Shared(order)),
-            Some("registers") if order.is_none() => Ok(Place::Registers(encoding)),
-            Some(space @ ("shared" | "registers")) => {
-                let key = if space == "shared" { "encoding" } else { "order" };
-                Err(wrong(self, format!("in {space}, `{key}` means nothing")))
+            Some("shared") if encoding.is_none() => match (order, swizzle) {
+                (Some(_), Some(_)) => Err(wrong(self, "a swizzle has an order of its own".into())),
+                (None, Some(bytes)) => Ok(Place::Shared(Lie::Swizzled(bytes))),
+                (order, None) => Ok(Place::Shared(order.map_or(Lie::Own, Lie::Order))),
+            },
+            Some("registers") if order.is_none() && swizzle.is_none() => Ok(Place::Registers(encoding)),
+            Some("shared") => Err(wrong(self, "in shared, `encoding` means nothing".into())),
+            Some("registers") => {
+                let key = if order.is_some() { "order" } else { "swizzle" };
+                Err(wrong(self, format!("in registers, `{key}` means nothing")))
             }
             Some(other) => Err(wrong(self, format!("there is no space \"{other}\""))),
             None => Err(wrong(self, "a `space` is missing".into())),
         }
     }
 
-    /// How many threads the call asks for; 0 for all.
-    fn hardware(&mut self, args: &Args, raw: &Raw) -> Eval<u32> {
-        let Some(given) = args.optional("hardware").cloned() else { return Ok(0) };
+    /// The extents of the threads that the call asks for; none for all.
+    fn hardware(&mut self, args: &Args, raw: &Raw) -> Eval<Vec<u32>> {
+        let Some(given) = args.optional("hardware").cloned() else { return Ok(Vec::new()) };
         let Value::Dict(entries) = &given else {
             return Err(self.bad_argument(
                 args,
@@ -309,7 +346,7 @@ impl Evaluator<'_> {
                 "a dictionary such as {\"threads\": (128,)}",
             ));
         };
-        let mut threads = 0;
+        let mut threads = Vec::new();
         for (key, value) in entries.iter() {
             match key {
                 Value::Const(HostValue::Str(k)) if &**k == "threads" => {
@@ -322,18 +359,16 @@ impl Evaluator<'_> {
                             numbers.len()
                         )));
                     }
-                    if numbers.len() != 1 {
-                        return Err(self.not_supported_yet("`threads` of `hardware` with several dimensions"));
+                    let fits = (1..=3).contains(&numbers.len())
+                        && numbers.iter().all(|&n| (1..=1024).contains(&n))
+                        && numbers.iter().map(|&n| i64::from(n)).product::<i64>() <= 1024;
+                    if !fits {
+                        return Err(self
+                            .error(format!(
+                                "`threads` of `hardware` are the extents of 1 to 1024 threads along 1 to 3 dimensions, not {numbers:?}"
+                            )));
                     }
-                    threads = u32::try_from(numbers[0])
-                        .ok()
-                        .filter(|&n| (1..=1024).contains(&n))
-                        .ok_or_else(|| {
-                            self.error(format!(
-                                "`threads` of `hardware` must be 1 to 1024, not {}",
-                                numbers[0]
-                            ))
-                        })?;
+                    threads = numbers.iter().map(|&n| n as u32).collect();
                 }
                 other => {
                     return Err(
@@ -353,36 +388,20 @@ impl Evaluator<'_> {
         let given = match value {
             Value::Buffer(buffer) => {
                 self.own_buffer(buffer)?;
-                let ty = self.module.value_type(buffer.handle.value);
-                let encoding = self.module.encoding(ty).and_then(|e| self.module.encoding_of(e));
-                let order = match encoding {
-                    Some(Encoding::Shared(SharedKind::Swizzled { order, .. }))
-                        if order.len() == buffer.shape.len() =>
-                    {
-                        order.clone()
-                    }
-                    _ => (0..buffer.shape.len() as u32).rev().collect(),
-                };
-                Given::Memory((**buffer).clone(), None, order)
+                let lying = self.lying(buffer, place, parameter)?;
+                Given::Memory((**buffer).clone(), None, lying)
             }
             Value::Tensor(t) if t.is_block() => match place {
                 Place::Registers(object) => {
                     let encoding = self.distribution(t, object)?;
                     Given::Direct(t.clone(), Some(encoding))
                 }
-                Place::Shared(order) if !t.dtype.is_pointer() => {
-                    let order = order.unwrap_or_else(|| (0..t.shape.len() as u32).rev().collect());
-                    let mut sorted = order.clone();
-                    sorted.sort_unstable();
-                    if !sorted.into_iter().eq(0..t.shape.len() as u32) {
-                        return Err(self.error(format!(
-                            "the `order` {order:?} of `{}` is none of {} dimensions",
-                            parameter.name,
-                            t.shape.len()
-                        )));
-                    }
-                    let kind =
-                        SharedKind::Swizzled { vec: 1, per_phase: 1, max_phase: 1, order: order.clone() };
+                Place::Shared(lie) if !t.dtype.is_pointer() => {
+                    let kind = self.layout_for(&t.dtype, &t.shape, lie, parameter)?;
+                    let lying = match &kind {
+                        SharedKind::Swizzled { max_phase: 1, order, .. } => Lying::Order(order.clone()),
+                        _ => Lying::Layout(kind.clone()),
+                    };
                     let ty = self.buffer_type(&t.dtype, &t.shape, Some(kind), SHARED_MEMORY);
                     let initial = self.stored_form(t)?;
                     let handle = ttg::LocalAlloc::build(&mut builder!(self), Some(initial.value), ty)
@@ -390,7 +409,7 @@ impl Evaluator<'_> {
                     Given::Memory(
                         super::local::known_buffer(handle, t.dtype.clone(), t.shape.clone()),
                         Some(t.clone()),
-                        order,
+                        lying,
                     )
                 }
                 Place::Shared(_) => Given::Direct(t.clone(), Some(self.distribution(t, None)?)),
@@ -416,6 +435,81 @@ impl Evaluator<'_> {
         };
         self.check_declared(raw, parameter, &given)?;
         Ok(given)
+    }
+
+    /// The layout of the buffer that a tensor is handed over in.
+    fn layout_for(
+        &mut self,
+        dtype: &DType,
+        shape: &Shape,
+        lie: Lie,
+        parameter: &Parameter,
+    ) -> Eval<SharedKind> {
+        match lie {
+            Lie::Own => Ok(self.plain_layout(shape.len())),
+            Lie::Order(order) => {
+                let mut sorted = order.clone();
+                sorted.sort_unstable();
+                if !sorted.into_iter().eq(0..shape.len() as u32) {
+                    return Err(self.error(format!(
+                        "the `order` {order:?} of `{}` is none of {} dimensions",
+                        parameter.name,
+                        shape.len()
+                    )));
+                }
+                Ok(SharedKind::Swizzled { vec: 1, per_phase: 1, max_phase: 1, order })
+            }
+            Lie::Swizzled(swizzle_bytes) => {
+                let element_bits = dtype.bits().max(8);
+                let [.., rows, row] = shape[..] else {
+                    return Err(self
+                        .error(format!("a swizzle of `{}`, which has not two dimensions", parameter.name)));
+                };
+                if !(row * element_bits / 8).is_multiple_of(swizzle_bytes) || rows % 8 != 0 {
+                    return Err(self.error(format!(
+                        "a swizzle of {swizzle_bytes} bytes of `{}` needs rows of a multiple of as many bytes, as many as a multiple of 8, not {:?} of {dtype}",
+                        parameter.name,
+                        shape.as_slice()
+                    )));
+                }
+                Ok(SharedKind::NvmmaShared { swizzle_bytes, transposed: false, element_bits, rank: 2 })
+            }
+            Lie::Layout(object) if &*object.kind == LAYOUT_CLASSES[0] => {
+                self.swizzled_layout(&object, shape.len())
+            }
+            Lie::Layout(object) => self.nv_mma_layout(&object, dtype, shape),
+        }
+    }
+
+    /// How a buffer is handed over: element by element, unless the call says how it lies.
+    fn lying(&mut self, buffer: &Buffer, place: Place, parameter: &Parameter) -> Eval<Lying> {
+        let ty = self.module.value_type(buffer.handle.value);
+        let encoding = self.module.encoding(ty).and_then(|e| self.module.encoding_of(e)).cloned();
+        let wanted = match place {
+            Place::Shared(lie @ (Lie::Swizzled(_) | Lie::Layout(_))) => {
+                self.layout_for(&buffer.element(), &buffer.shape, lie, parameter)?
+            }
+            // What says nothing of an order has the one of the buffer.
+            _ => {
+                return Ok(Lying::Order(match encoding {
+                    Some(Encoding::Shared(SharedKind::Swizzled { order, .. }))
+                        if order.len() == buffer.shape.len() =>
+                    {
+                        order
+                    }
+                    _ => (0..buffer.shape.len() as u32).rev().collect(),
+                }));
+            }
+        };
+        match encoding {
+            Some(Encoding::Shared(has)) if has != wanted => Err(self
+                .error(format!(
+                    "`layout` says that the buffer `{}` lies in another way than tle.gpu.alloc says",
+                    parameter.name
+                ))
+                .into()),
+            _ => Ok(Lying::Layout(wanted)),
+        }
     }
 
     /// The distribution of a tensor that is handed over in registers: what is said, or its elements in row-major order, to one thread after
@@ -507,7 +601,7 @@ impl Evaluator<'_> {
         raw: &Raw,
         given: &[Given],
         outputs: &[usize],
-        threads: u32,
+        threads: Vec<u32>,
     ) -> Eval<Vec<tilewright_ir::Value>> {
         let records = self.records(raw, given);
         let mut operands = Vec::new();
@@ -518,16 +612,24 @@ impl Evaluator<'_> {
                     let is_output = is_output || t.dtype.is_pointer() && !t.is_block();
                     operands.push(Operand { name, value: t.value, encoding: encoding.clone(), is_output });
                 }
-                Given::Memory(buffer, _, order) => {
+                Given::Memory(buffer, _, lying) => {
                     let pointer = self.first_element(buffer)?;
-                    operands.push(Operand {
-                        name: name.clone(),
-                        value: pointer.value,
-                        encoding: None,
-                        is_output,
-                    });
-                    if records {
-                        self.record(&name, pointer.value, &buffer.shape, order, &mut operands)?;
+                    let encoding = match lying {
+                        Lying::Order(_) => None,
+                        Lying::Layout(kind) => Some(Encoding::Shared(kind.clone())),
+                    };
+                    operands.push(Operand { name: name.clone(), value: pointer.value, encoding, is_output });
+                    match lying {
+                        Lying::Order(order) if records => {
+                            self.record(&name, pointer.value, &buffer.shape, order, &mut operands)?;
+                        }
+                        Lying::Layout(_) if records => {
+                            return Err(self
+                                .error(format!("`{name}` is swizzled, and its record has strides"))
+                                .note("let the function have a pointer as its parameter")
+                                .into());
+                        }
+                        _ => {}
                     }
                 }
             }
@@ -567,7 +669,7 @@ impl Evaluator<'_> {
             names,
             order,
             layouts,
-            threads as i32,
+            threads.iter().map(|&n| n as i32).collect(),
             &types,
         );
         Ok(op.results(&self.module).to_vec())

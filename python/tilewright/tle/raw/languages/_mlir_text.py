@@ -15,6 +15,7 @@ both branches, or each iteration, assign. What ``scf.while`` does before its con
 
 import dataclasses
 import re
+from math import prod
 
 _VALUE = re.compile(r"%([\w$.-]+(?:#\d+)?)")
 # A name, and how many results go by it: `%r:2` are `%r#0` and `%r#1`.
@@ -152,9 +153,9 @@ class _Body:
         # Types stand behind a colon that is in no bracket, attributes in braces before it. (An index in brackets may say its type.)
         operands, _, types = re.sub(r"(\[\s*%[\w$.#-]+)\s*:\s*\w+\s*\]", r"\1]", rest).partition(" : ")
         if opcode in ("return", "func.return"):
-            if _VALUE.search(rest):
-                raise _unread(number, line, "not supported yet: a value that is returned")
-            return "return" if len(self.open) == 1 else "pass"
+            if len(self.open) > 1:
+                raise _unread(number, line, "`return` ends a function, not a region")
+            return f"return {', '.join(_values(operands))}".rstrip()
         if opcode == "scf.if":
             if not rest.endswith("{"):
                 raise _unread(number, line)
@@ -250,15 +251,24 @@ class _Body:
         raise _unread(number, line)
 
     def _constant(self, number, line, value, of):
-        count, element = self._elements(of)
-        if count is not None:
-            found = re.fullmatch(r"dense<([^\[\]]*)>", value)
-            if found is None:
-                raise _unread(number, line, "not supported yet: a vector whose elements differ")
-            value = found[1]
-        value = {"true": "1", "false": "0"}.get(value, value)
-        constant = f"arith.constant({self._type(number, line, element)}, {value})"
-        return constant if count is None else f"vector.splat({self._type(number, line, of)}, {constant})"
+        shape, element = self._elements(of)
+
+        def constant(value):
+            value = {"true": "1", "false": "0"}.get(value.strip(), value.strip())
+            return f"arith.constant({self._type(number, line, element)}, {value})"
+
+        if shape is None:
+            return constant(value)
+        found = re.fullmatch(r"dense<(.*)>", value)
+        if found is None:
+            raise _unread(number, line)
+        # Lists in lists are elements in row-major order.
+        values = [v for v in re.split(r"[\[\],\s]+", found[1]) if v]
+        if len(values) == 1:
+            return f"vector.splat({self._type(number, line, of)}, {constant(values[0])})"
+        if len(values) != prod(map(int, shape)):
+            raise _unread(number, line, f"{len(values)} elements for {of}")
+        return f"vector.from_elements({self._type(number, line, of)}, [{', '.join(map(constant, values))}])"
 
     def _vector(self, number, line, operation, operands, types):
         def vector(text):
@@ -276,12 +286,24 @@ class _Body:
         if operation == "broadcast":
             return f"vector.broadcast({vector(types.split(' to ')[1])}, {values[0]})"
         if operation in ("extract", "insert"):
-            place = re.search(r"\[\s*(?:%[\w$.#-]+|\d+)\s*\]$", operands.strip())
+            place = re.search(r"\[((?:\s*(?:%[\w$.#-]+|\d+)\s*,?)+)\]$", operands.strip())
             if place is None:
                 raise _unread(number, line)
-            place = place[0].strip("[] ")
-            at = f"[{_name(place[1:])}], []" if place.startswith("%") else f"[], [{place}]"
-            return f"vector.{operation}({', '.join(values[: 1 if operation == 'extract' else 2])}, {at})"
+            places = [p.strip() for p in place[1].split(",")]
+            at = ", ".join(_name(p[1:]) if p.startswith("%") else p for p in places)
+            return (
+                f"vector.{operation}({', '.join(values[: 1 if operation == 'extract' else 2])}, [{at}], [])"
+            )
+        if operation == "from_elements":
+            return f"vector.from_elements({vector(types)}, [{', '.join(values)}])"
+        if operation == "shape_cast":
+            return f"vector.shape_cast({vector(types.split(' to ')[1])}, {values[0]})"
+        if operation == "transpose" and (found := re.search(r"\[([\d\s,]+)\]$", operands.strip())):
+            return f"vector.transpose({values[0]}, [{found[1]}])"
+        if operation == "multi_reduction" and (
+            found := re.match(r"<(\w+)>,\s*%.*\[([\d\s,]+)\]$", operands.strip())
+        ):
+            return f'vector.multi_reduction(None, "{found[1]}", {", ".join(values)}, [{found[2]}])'
         if operation in ("extractelement", "insertelement", "fma"):
             return f"vector.{operation}({', '.join(values)})"
         if operation == "reduction" and (found := re.match(r"<(\w+)>", operands)):
@@ -290,15 +312,15 @@ class _Body:
 
     @staticmethod
     def _elements(text):
-        """How many elements a type has, if it is one of vectors, and which."""
-        found = re.fullmatch(r"vector<(\d+)x(\w+)>", text.strip())
-        return (found[1], found[2]) if found else (None, text)
+        """The extents of a type, if it is one of vectors, and its elements."""
+        found = re.fullmatch(r"vector<((?:\d+x)+)(\w+)>", text.strip())
+        return (found[1].split("x")[:-1], found[2]) if found else (None, text)
 
     def _type(self, number, line, text):
         text = text.strip()
-        count, element = self._elements(text)
-        if count is not None:
-            return f"ir.VectorType.get([{count}], {self._type(number, line, element)})"
+        shape, element = self._elements(text)
+        if shape is not None:
+            return f"ir.VectorType.get([{', '.join(shape)}], {self._type(number, line, element)})"
         if text in _TYPES:
             return _TYPES[text]
         if found := re.fullmatch(r"i(\d+)", text):

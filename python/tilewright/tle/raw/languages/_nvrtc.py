@@ -1,33 +1,17 @@
-"""NVRTC, NVIDIA's compiler of CUDA as a library, through ``ctypes``: six of its functions are all that is needed, for which a binding as large
-as ``cuda-bindings`` is too much. It comes with torch, with the toolkit, and as the package ``nvidia-cuda-nvrtc``."""
+"""NVRTC, NVIDIA's compiler of CUDA as a library."""
 
 import ctypes
-import ctypes.util
-import sys
-from functools import lru_cache
-from pathlib import Path
 
-_PATTERNS = (
-    "nvidia/cu[1-9]*/lib/libnvrtc.so.*",
-    "nvidia/cuda_nvrtc/lib/libnvrtc.so.*",
-)
+from . import _libraries
 
 
-@lru_cache
 def _library():
-    packages = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
-    found = [str(p) for path in packages for pattern in _PATTERNS for p in sorted(Path(path).glob(pattern))]
-    found = [path for path in found if "alt" not in path]
-    for path in (*found, ctypes.util.find_library("nvrtc"), "/usr/local/cuda/lib64/libnvrtc.so"):
-        if path is None:
-            continue
-        try:
-            return ctypes.CDLL(path)
-        except OSError:
-            continue
-    raise RuntimeError(
-        "there is no NVRTC, which compiles CUDA: pip install nvidia-cuda-nvrtc, or give compiler='nvcc'"
-    )
+    library = _libraries.load("nvrtc", "cuda_nvrtc")
+    if library is None:
+        raise RuntimeError(
+            "there is no NVRTC, which compiles CUDA: pip install nvidia-cuda-nvrtc, or give compiler='nvcc'"
+        )
+    return library
 
 
 def _check(status):
@@ -37,21 +21,25 @@ def _check(status):
         raise RuntimeError(f"NVRTC: {library.nvrtcGetErrorString(status).decode()}")
 
 
-def _text(program, what):
+def _bytes(program, what):
     library, size = _library(), ctypes.c_size_t()
     _check(getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
     buffer = ctypes.create_string_buffer(size.value)
     _check(getattr(library, f"nvrtcGet{what}")(program, buffer))
-    return buffer.value.decode(errors="replace")
+    return buffer.raw
 
 
-def compile(text, file, arch, options):
-    """PTX of CUDA source, in which functions of the device stay.
+def _text(program, what):
+    return _bytes(program, what).split(b"\0")[0].decode(errors="replace")
+
+
+def compile(text, file, arch, options, lto=False):
+    """PTX of CUDA source, in which functions of the device stay; with ``lto`` the bytes of its LTO-IR.
 
     :raises RuntimeError: NVRTC refuses it; its messages name the file and line.
     """
     library = _library()
-    options = ["-rdc=true", f"--gpu-architecture=compute_{arch}", *options]
+    options = ["-rdc=true", f"--gpu-architecture=compute_{arch}", *options, *(("-dlto",) if lto else ())]
     program = ctypes.c_void_p()
     _check(library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), file.encode(), 0, None, None))
     try:
@@ -59,6 +47,6 @@ def compile(text, file, arch, options):
         status = library.nvrtcCompileProgram(program, len(options), array)
         if status:
             raise RuntimeError(f"NVRTC refuses {file}:\n{_text(program, 'ProgramLog').strip() or status}")
-        return _text(program, "PTX")
+        return _bytes(program, "LTOIR") if lto else _text(program, "PTX")
     finally:
         library.nvrtcDestroyProgram(ctypes.byref(program))

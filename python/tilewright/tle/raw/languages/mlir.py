@@ -1,6 +1,7 @@
 """MLIR: a Python function that builds its operations (:mod:`tilewright.tle.raw.mlir`), or text, evaluated by our own front end."""
 
 import builtins
+import re
 
 from .._function import Code
 from ._mlir_text import python_of
@@ -10,12 +11,25 @@ OPTIONS = {"pipeline": None}
 IN_REGISTERS = False
 
 
+# Passes of MLIR that change no meaning, and that the compiler has its own for: they simplify, or take a function down to LLVM's dialect.
+_SIMPLIFY = ("canonicalize", "cse", "inline", "loop-invariant-code-motion", "sccp", "symbol-dce")
+_LOWER = r"(convert|expand|finalize|lower|reconcile|arith|memref|one-shot)(-[a-z0-9]+)+"
+
+
 def check(options):
-    """Refuses what there is no place for: passes are ours."""
-    if options["pipeline"]:
-        raise NotImplementedError(
-            "not supported yet: `pipeline` of MLIR functions, whose passes are the compiler's own"
-        )
+    """Refuses passes that the compiler has nothing for: those that simplify or lower run in any case, as its own."""
+    pipeline = options["pipeline"]
+    if pipeline is None:
+        return
+    if not isinstance(pipeline, (list, tuple)) or not all(isinstance(name, str) for name in pipeline):
+        raise TypeError(f"`pipeline` of a function in MLIR is a list of names of passes, not {pipeline!r}")
+    for name in pipeline:
+        bare = name.strip().removeprefix("--").split("{")[0].strip()
+        if bare not in _SIMPLIFY and not re.fullmatch(_LOWER, bare):
+            raise ValueError(
+                f"`pipeline` has the pass {name!r}, which the compiler has nothing for; it simplifies ({', '.join(_SIMPLIFY)}) "
+                "and lowers (convert-…, expand-…, finalize-…, lower-…) by passes of its own"
+            )
 
 
 def compile(function, target):

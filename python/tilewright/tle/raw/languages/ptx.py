@@ -3,7 +3,7 @@
 import re
 
 from .._function import Code
-from ._ptx_text import function_of
+from ._ptx_text import function_of, with_lines
 
 NAME, SUFFIX = "ptx", "ptx"
 OPTIONS = {}
@@ -15,9 +15,9 @@ def check(options):
 
 
 def compile(function, target):
-    """The text as it is."""
-    text, _ = function.text()
+    """The text with its lines."""
+    text, file = function.text()
     if not re.search(r"^\s*(\.\w+\s+)*\.func\b", text, re.MULTILINE):
-        return Code("ptx", "", text)
+        return Code("ptx", "", with_lines(text, file, inside=True))
     symbol, parameters = function_of(text, function.options["extern_func_name"] or function.name)
-    return Code("ptx", symbol, text, parameters)
+    return Code("ptx", symbol, with_lines(text, file, inside=False), parameters)

@@ -4,13 +4,13 @@ from ....language._marker import builtin
 
 
 @builtin
-def number():
-    """The thread's number, from 0 on."""
+def number(dimension=0):
+    """The thread's number along a dimension, from 0 on. The first dimension is the fastest."""
 
 
 @builtin
-def count():
-    """How many threads there are."""
+def count(dimension=0):
+    """How many threads there are along a dimension."""
 
 
 @builtin
@@ -19,13 +19,23 @@ def active():
 
 
 @builtin
-def place(memory, indices, writes=False, length=0):
-    """Pointers to the elements at the indices, of a buffer or a pointer, one for each thread; with a length, to so many side by side."""
+def place(memory, indices, writes=False, shape=()):
+    """Pointers to the elements at the indices, of a buffer or a pointer, one for each thread; with a shape, to a block of it, along the last dimensions."""
 
 
 @builtin
-def spread(value, length):
-    """A number of each thread as a vector of so many."""
+def spread(value, shape):
+    """A number of each thread, or a vector, as a vector of a shape (or of that of another vector): again and again along the dimensions in front."""
+
+
+@builtin
+def is_at(shape, position, dimension):
+    """Which elements of a vector of a shape have this number along a dimension."""
+
+
+@builtin
+def shaped(value, shape):
+    """The elements of a vector in row-major order under another shape."""
 
 
 @builtin

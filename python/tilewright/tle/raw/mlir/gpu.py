@@ -6,23 +6,23 @@ from ._threads import count, number
 
 
 class Dimension:
-    """Of blocks and threads there is one dimension."""
+    """The dimensions of blocks and threads, the fastest first."""
 
     x = 0
+    y = 1
+    z = 2
 
 
 @jit
 def thread_id(dimension: core.constexpr = 0):
     """The thread's number, an index."""
-    core.static_assert(dimension == 0, "threads are numbered along x alone")
-    return number().to(core.int64)
+    return number(dimension).to(core.int64)
 
 
 @jit
 def block_dim(dimension: core.constexpr = 0):
     """How many threads there are."""
-    core.static_assert(dimension == 0, "threads are numbered along x alone")
-    return core.full([], count(), core.int64)
+    return core.full([], count(dimension), core.int64)
 
 
 @jit

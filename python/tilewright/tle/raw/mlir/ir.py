@@ -24,7 +24,7 @@ class VectorType:
 
     @builtin
     def get(shape, element_type):
-        """The type of vectors of ``shape[0]`` elements; of one dimension."""
+        """The type of vectors of such a shape."""
 
 
 class F16Type:
