@@ -261,8 +261,18 @@ impl Unit<'_> {
         }
     }
 
+    /// A number that says where or how often something is done.
     fn int(&self, v: Value) -> Result<i64> {
-        self.num(v).map(Num::int)
+        match self.num(v)? {
+            Num::Undefined => {
+                let text = "a number is needed that was computed of memory which nothing wrote";
+                Err(match self.m.defining_op(v) {
+                    Some(op) => at(self.m, op, text.to_string()),
+                    None => Diagnostic::new(text),
+                })
+            }
+            number => Ok(number.int()),
+        }
     }
 
     fn ints(&self, values: &[Value]) -> Result<Vec<i64>> {
@@ -359,6 +369,11 @@ impl Unit<'_> {
             return Ok(());
         }
         let operands: Vec<Num> = self.m.operands(op).iter().map(|&v| self.num(v)).collect::<Result<_>>()?;
+        let needed = if kind == A::Select { 1 } else { operands.len() };
+        if operands[..needed].contains(&Num::Undefined) {
+            self.set(result, Num::Undefined);
+            return Ok(());
+        }
         let (x, y) = (operands[0], operands.get(1).copied().unwrap_or(Num::Int(0)));
         let bits = self.m.bits(self.m.value_type(self.m.operands(op)[0])).clamp(1, 64);
         let wide = |n: Num| (n.int() as u64) << (64 - bits) >> (64 - bits);
@@ -384,13 +399,19 @@ impl Unit<'_> {
             A::Shli => Num::Int(x.int().checked_shl(y.int() as u32).unwrap_or(0)),
             A::Shrsi => Num::Int(x.int() >> y.int().clamp(0, 63)),
             A::Shrui => Num::Int(wide(x).checked_shr(y.int() as u32).unwrap_or(0) as i64),
-            A::Extsi | A::Trunci | A::IndexCast | A::Extf | A::Truncf | A::Sitofp | A::Fptosi => x,
+            A::Extsi | A::Trunci | A::IndexCast | A::Extf | A::Truncf | A::Sitofp | A::Fptosi | A::Fptoui => {
+                x
+            }
             A::Extui => Num::Int(wide(x) as i64),
             A::Uitofp => Num::Float(wide(x) as f64),
             A::Addf => Num::Float(x.float() + y.float()),
             A::Subf => Num::Float(x.float() - y.float()),
             A::Mulf => Num::Float(x.float() * y.float()),
             A::Divf => Num::Float(x.float() / y.float()),
+            A::Negf => Num::Float(-x.float()),
+            A::Maximumf | A::Minimumf if x.float().is_nan() || y.float().is_nan() => Num::Float(f64::NAN),
+            A::Maximumf => Num::Float(x.float().max(y.float())),
+            A::Minimumf => Num::Float(x.float().min(y.float())),
             A::Maxnumf => Num::Float(x.float().max(y.float())),
             A::Minnumf => Num::Float(x.float().min(y.float())),
             A::Select => {
@@ -399,6 +420,9 @@ impl Unit<'_> {
                 } else {
                     operands[2]
                 }
+            }
+            A::Cmpf => {
+                Num::Int(-i64::from(float_compared(arith::Cmpf(op).predicate(self.m), x.float(), y.float())))
             }
             A::Cmpi => Num::Int(-i64::from(compared(
                 arith::Cmpi(op).predicate(self.m),
@@ -411,7 +435,7 @@ impl Unit<'_> {
         };
         let number = match (kind, number) {
             (A::Sitofp, n) => Num::Float(n.float()),
-            (A::Fptosi, n) => Num::Int(n.int()),
+            (A::Fptosi | A::Fptoui, n) => Num::Int(n.int()),
             (_, n) => n,
         };
         self.set(result, number);
@@ -419,6 +443,9 @@ impl Unit<'_> {
     }
 
     fn memref(&mut self, op: Op, kind: memref::Kind, queues: &mut Queues<'_>) -> Result<()> {
+        if kind == memref::Kind::Store {
+            return self.store(op, queues);
+        }
         let Some(&result) = self.m.results(op).first() else { return Err(self.unsupported(op)) };
         match kind {
             memref::Kind::ReinterpretCast => {
@@ -468,6 +495,7 @@ impl Unit<'_> {
                 let load = memref::Load(op);
                 let mut view = self.view(load.src(self.m), op)?;
                 for (d, i) in self.ints(load.indices(self.m))?.into_iter().enumerate() {
+                    self.inside(op, &view, d, i)?;
                     view.base += i * view.strides[d] * view.bytes;
                 }
                 (view.shape, view.strides) = (vec![1], vec![1]);
@@ -477,6 +505,31 @@ impl Unit<'_> {
             _ => return Err(self.unsupported(op)),
         }
         Ok(())
+    }
+
+    /// Writes an element.
+    fn store(&mut self, op: Op, queues: &mut Queues<'_>) -> Result<()> {
+        let store = memref::Store(op);
+        let mut view = self.view(store.dst(self.m), op)?;
+        let indices = self.ints(store.indices(self.m))?;
+        if indices.len() != view.shape.len() {
+            return Err(self.unsupported(op));
+        }
+        for (d, i) in indices.into_iter().enumerate() {
+            self.inside(op, &view, d, i)?;
+            view.base += i * view.strides[d] * view.bytes;
+        }
+        (view.shape, view.strides) = (vec![1], vec![1]);
+        queues.scalar_write(self.m, self.core, op, &view, self.num(store.value(self.m))?)
+    }
+
+    /// Checks an index of a view.
+    fn inside(&self, op: Op, view: &View, d: usize, i: i64) -> Result<()> {
+        if (0..view.shape[d]).contains(&i) {
+            return Ok(());
+        }
+        let text = format!("element {i} along dimension {d} of a view that has {}", view.shape[d]);
+        Err(at(self.m, op, text))
     }
 
     fn hivm(&mut self, op: Op, kind: H, queues: &mut Queues<'_>) -> Result<()> {
@@ -680,6 +733,29 @@ fn compared(predicate: arith::CmpIPredicate, x: i64, y: i64, ux: u64, uy: u64) -
         P::Ule => ux <= uy,
         P::Ugt => ux > uy,
         P::Uge => ux >= uy,
+    }
+}
+
+fn float_compared(predicate: arith::CmpFPredicate, x: f64, y: f64) -> bool {
+    use arith::CmpFPredicate as P;
+    let unordered = x.is_nan() || y.is_nan();
+    match predicate {
+        P::False => false,
+        P::True => true,
+        P::Ord => !unordered,
+        P::Uno => unordered,
+        P::Oeq => x == y,
+        P::One => !unordered && x != y,
+        P::Ogt => x > y,
+        P::Oge => x >= y,
+        P::Olt => x < y,
+        P::Ole => x <= y,
+        P::Ueq => unordered || x == y,
+        P::Une => unordered || x != y,
+        P::Ugt => unordered || x > y,
+        P::Uge => unordered || x >= y,
+        P::Ult => unordered || x < y,
+        P::Ule => unordered || x <= y,
     }
 }
 

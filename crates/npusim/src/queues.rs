@@ -399,14 +399,33 @@ impl<'l> Queues<'l> {
         self.check(m, unit, op, view, false)?;
         self.remember(unit, op, view, false);
         self.clocks[s][s] = self.ticks[s];
-        match self.memories.read(m, view, view.base) {
-            Num::Undefined => Err(at(
-                m,
-                op,
-                format!("reads byte {} of {}, which nothing wrote", view.base, view.space.name),
-            )),
-            number => Ok(number),
+        Ok(self.memories.read(m, view, view.base))
+    }
+
+    /// The scalar unit writes an element.
+    ///
+    /// # Errors
+    /// A broken rule.
+    pub fn scalar_write(
+        &mut self,
+        m: &Module,
+        core: Core,
+        op: Op,
+        view: &View,
+        value: Num,
+    ) -> Result<(), Diagnostic> {
+        self.go_on(m)?;
+        let unit = Queue { core, pipe: Pipe::S };
+        let s = unit.index();
+        self.ticks[s] += 1;
+        self.check(m, unit, op, view, true)?;
+        self.remember(unit, op, view, true);
+        self.clocks[s][s] = self.ticks[s];
+        if value == Num::Undefined && self.memories.is_seen(view) {
+            return Err(at(m, op, "what nothing wrote comes to global memory".into()));
         }
+        self.memories.write(m, view, view.base, value.rounded(m, view.element));
+        Ok(())
     }
 
     /// Checks an access against those of the other queues; how many bytes it is.

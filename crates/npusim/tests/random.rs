@@ -29,10 +29,23 @@ fn steps(random: &mut Random, out: &mut String, indent: &str, buffers: &[String]
     for _ in 0..1 + random.below(5) {
         let any = |random: &mut Random| buffers[random.below(buffers.len())].clone();
         let (a, b, c) = (any(random), any(random), any(random));
-        match random.below(6) {
+        match random.below(9) {
             0..=2 => {
                 let op = random.of(&["add", "sub", "max", "min"]);
                 writeln!(out, "{indent}tle.dsa.{op}({a}, {b}, {c})")
+            }
+            // Element by element.
+            6 => writeln!(
+                out,
+                "{indent}tle.dsa.to_buffer(tl.load(tle.dsa.local_ptr({a}, ((tl.arange(0, BLOCK) * 3 + 1) % BLOCK,))), bind_buffer={c})"
+            ),
+            7 => writeln!(
+                out,
+                "{indent}tle.dsa.to_buffer(tle.dsa.to_tensor({a}) + tl.argmax(tle.dsa.to_tensor({b}), 0).to(tl.float32), bind_buffer={c})"
+            ),
+            8 => {
+                let to = random.below(3);
+                writeln!(out, "{indent}tl.store(p{to} + at, tle.dsa.to_tensor({a}), (at % 2 == 0) & (at < n))")
             }
             3 => writeln!(out, "{indent}tle.dsa.to_buffer(tle.dsa.to_tensor({a}) * 0.5 - tle.dsa.to_tensor({b}), bind_buffer={c})"),
             4 => writeln!(
@@ -114,12 +127,13 @@ fn kernel(seed: u64) -> Case {
 fn mixed_step(random: &mut Random, out: &mut String, indent: &str, tensors: &[String]) {
     let any = |random: &mut Random| tensors[random.below(tensors.len())].clone();
     let (a, b, c) = (any(random), any(random), any(random));
-    let value = match random.below(7) {
+    let value = match random.below(8) {
         0..=2 => format!("tl.dot({a}, {b}, input_precision='ieee')"),
         3 => format!("tl.dot({a}, tl.trans({b}), {c}, input_precision='ieee')"),
         4 => format!(
             "tl.dot(tl.dot({a}, {b}, input_precision='ieee') * 0.0 + {c}, {b}, input_precision='ieee')"
         ),
+        7 => format!("tl.where(tl.argmax({c}, 1)[:, None] % 2 == 0, {a}, {b})"),
         5 => format!("tl.where({a} > {b}, {b}, {a}) - tl.max({c}, 1)[:, None]"),
         _ => format!("{a} + tl.trans({b})"),
     };

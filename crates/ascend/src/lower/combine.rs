@@ -31,16 +31,11 @@ impl Lower<'_> {
                 Some(Combined::Sum) => ReduceKind::Sum,
                 Some(Combined::Max) => ReduceKind::Max,
                 Some(Combined::Min) => ReduceKind::Min,
-                _ => {
-                    let text = "reductions of anything but one tensor by a sum, a maximum or a minimum";
-                    return Err(unsupported(self.m, op, text));
-                }
+                _ => return self.reduce_by_scalar(reduce),
             };
         let (src, axis) = (self.m.operands(op)[0], reduce.axis(self.m) as usize);
         if self.element(src) == Type::BF16 {
-            return Err(
-                unsupported(self.m, op, "reductions of bf16").note("reduce 32-bit floats: x.to(tl.float32)")
-            );
+            return self.reduce_by_scalar(reduce);
         }
         let from = self.buffer(op, src)?;
         let (mut shape, element, result) = (self.shape(src), self.element(src), self.m.result(op));
@@ -64,13 +59,7 @@ impl Lower<'_> {
     pub fn scan(&mut self, scan: tt::Scan) -> Result<()> {
         let op = scan.0;
         let kind = combined(self.m, self.m.operands(op).len(), self.m.region_block(scan.combine(self.m)));
-        let kind = kind.ok_or_else(|| {
-            unsupported(
-                self.m,
-                op,
-                "scans of anything but one tensor by a sum, a product, a maximum or a minimum",
-            )
-        })?;
+        let Some(kind) = kind else { return self.scan_by_scalar(scan) };
         let from = self.buffer(op, self.m.operands(op)[0])?;
         let out = self.out(op, false);
         let (dims, reverse) = (vec![i64::from(scan.axis(self.m))], Truth(scan.reverse(self.m)));

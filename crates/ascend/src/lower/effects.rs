@@ -84,7 +84,7 @@ pub(super) fn conflict(a: &Access, b: &Access) -> bool {
 /// The queue of an instruction.
 pub(super) fn pipe_of(m: &Module, op: Op) -> Option<Pipe> {
     Some(match m.opcode(op)? {
-        Opcode::Memref(memref::Kind::Load) => Pipe::S,
+        Opcode::Memref(memref::Kind::Load | memref::Kind::Store) => Pipe::S,
         Opcode::Hivm(kind) => match kind {
             H::Load | H::Nd2nz => Pipe::Mte2,
             H::Store => Pipe::Mte3,
@@ -102,6 +102,8 @@ pub(super) fn pipe_of(m: &Module, op: Op) -> Option<Pipe> {
 pub(super) fn core_of(m: &Module, op: Op) -> Option<Core> {
     Some(match pipe_of(m, op)? {
         Pipe::M | Pipe::Mte1 | Pipe::Fix => Core::Cube,
+        // What it writes was computed by vectors, or is written once.
+        Pipe::S if memref::Store::cast(m, op).is_some() => Core::Vector,
         Pipe::S => return (space(m, m.operands(op)[0]) == "UB").then_some(Core::Vector),
         _ if matches!(m.opcode(op), Some(Opcode::Hivm(H::Nd2nz))) => Core::Cube,
         _ => Core::Vector,
@@ -132,7 +134,10 @@ fn accesses(m: &Module, known: &Known, op: Op) -> Vec<Access> {
     let operands = m.operands(op);
     let no_alias = m.op_attr(op, "inter_no_alias").is_some_and(|a| *m.attr_kind(a) == AttrKind::Bool(true));
     let is_memory = |v: Value| !space(m, v).is_empty();
-    let written = hivm::written(m, op);
+    let written = match memref::Store::cast(m, op) {
+        Some(_) => 1..2,
+        None => hivm::written(m, op),
+    };
     let fences = known.fences.get(&op).copied().unwrap_or_default();
     let mut found = Vec::new();
     for (i, &v) in operands.iter().enumerate().filter(|(_, v)| is_memory(**v)) {

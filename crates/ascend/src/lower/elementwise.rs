@@ -16,7 +16,7 @@ impl Lower<'_> {
     /// An instruction for all elements.
     pub fn elementwise(&mut self, op: Op, operands: &[Value]) -> Result<()> {
         let Some(kind) = instruction(self.m, op) else {
-            return Err(unsupported(self.m, op, format!("`{}` of tensors", self.m.op_name(op))));
+            return self.elementwise_by_scalar(op, operands);
         };
         let mut ins = Vec::new();
         // The last operand of two may be a number, but of those that combine bits.

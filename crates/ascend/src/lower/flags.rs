@@ -30,10 +30,10 @@ use tilewright_ir::dialect::{arith, scf};
 use tilewright_ir::{Block, Builder, Diagnostic, InsertPoint, Module, Op, Type, Value};
 use tilewright_passes::analysis::local_memory::Held;
 
+use super::Slots;
 use super::effects::{Access, Known, Node, Queue, Root, cores, pipe_of};
 use super::instructions::{Flag as Event, set_flag, sync_block_set, sync_block_wait, wait_flag};
 use super::order::{Flag, Order};
-use super::{Slots, unsupported};
 
 /// Flags between two queues.
 const EVENTS: u32 = 8;
@@ -50,9 +50,7 @@ pub(super) struct Ordered {
 
 /// Puts in order what has to be.
 ///
-/// # Errors
-/// More flags between cores than there are.
-pub(super) fn run(module: &mut Module, held: &[Held], slots: &mut Slots) -> Result<Ordered, Diagnostic> {
+pub(super) fn run(module: &mut Module, held: &[Held], slots: &mut Slots) -> Ordered {
     let held = held.iter().map(|h| (h.alloc.result(module), h.clone())).collect();
     let known = Known { held, cores: Vec::new(), fences: FxHashMap::default() };
     let mut flags = Flags {
@@ -61,18 +59,20 @@ pub(super) fn run(module: &mut Module, held: &[Held], slots: &mut Slots) -> Resu
         slots,
         events: FxHashMap::default(),
         made: FxHashMap::default(),
+        meets: false,
         report: String::new(),
     };
     for func in flags.m.block_ops(flags.m.body()).collect::<Vec<_>>() {
         flags.known.cores = cores(flags.m, func);
         for &region in &flags.m.regions(func).to_vec() {
             for block in flags.m.region_blocks(region).to_vec() {
-                flags.block(block, None)?;
+                flags.block(block, None);
             }
         }
     }
     let mut used: Vec<(String, String, u32, u32)> = Vec::new();
     for (&(p, q), &n) in &flags.events {
+        let n = n + u32::from(flags.meets && p.core != q.core);
         match p.core == q.core {
             true => used.push((flags.name(p), flags.name(q), n, EVENTS)),
             false => used.push((core_name(p.core).into(), core_name(q.core).into(), n, BLOCK_FLAGS)),
@@ -83,7 +83,7 @@ pub(super) fn run(module: &mut Module, held: &[Held], slots: &mut Slots) -> Resu
         let what = if most == EVENTS { "events" } else { "flags" };
         writeln!(flags.report, "{p} to {q}: {n} of {most} {what}").expect("a string takes text");
     }
-    Ok(Ordered { report: flags.report, cores: flags.made })
+    Ordered { report: flags.report, cores: flags.made }
 }
 
 fn core_name(core: Core) -> &'static str {
@@ -101,6 +101,8 @@ struct Flags<'m> {
     events: FxHashMap<(Queue, Queue), u32>,
     /// What was made for the queues of one core.
     made: FxHashMap<Op, Core>,
+    /// Whether the cores wait for each other anywhere, for which the last flag is.
+    meets: bool,
     report: String,
 }
 
@@ -112,36 +114,31 @@ impl Flags<'_> {
     }
 
     /// Puts a block in order; `around` is the loop whose body it is in, where that is pipelined.
-    fn block(&mut self, block: Block, around: Option<(scf::For, u32)>) -> Result<(), Diagnostic> {
-        let nodes = self.inside(block, around)?;
+    fn block(&mut self, block: Block, around: Option<(scf::For, u32)>) {
+        let nodes = self.inside(block, around);
         let order = Order::within(&nodes);
-        self.emit(&nodes, &order, around)
+        self.emit(&nodes, &order, around);
     }
 
     /// Puts in order what is inside of the operations of a block; these, with what that gave.
-    fn inside(&mut self, block: Block, around: Option<(scf::For, u32)>) -> Result<Vec<Node>, Diagnostic> {
+    fn inside(&mut self, block: Block, around: Option<(scf::For, u32)>) -> Vec<Node> {
         for node in self.nodes(block) {
             match scf::For::cast(self.m, node.op) {
-                Some(looped) => self.looped(looped)?,
+                Some(looped) => self.looped(looped),
                 None => {
                     for region in self.m.regions(node.op).to_vec() {
                         for block in self.m.region_blocks(region).to_vec() {
-                            self.block(block, around)?;
+                            self.block(block, around);
                         }
                     }
                 }
             }
         }
-        Ok(self.nodes(block))
+        self.nodes(block)
     }
 
     /// The flags and barriers between the operations of a block.
-    fn emit(
-        &mut self,
-        nodes: &[Node],
-        order: &Order,
-        around: Option<(scf::For, u32)>,
-    ) -> Result<(), Diagnostic> {
+    fn emit(&mut self, nodes: &[Node], order: &Order, around: Option<(scf::For, u32)>) {
         let nested = nodes.first().is_some_and(|node| {
             let around = self.m.parent_op(node.op).filter(|&op| scf::For::cast(self.m, op).is_some());
             around.is_some_and(|around| outermost(self.m, around) != around)
@@ -157,9 +154,8 @@ impl Flags<'_> {
             self.barrier(nodes[j].op, Core::Vector, Pipe::V);
         }
         for &Flag { from, to, last, first, .. } in &order.flags {
-            self.between(from, to, nodes[last].op, nodes[first].op, around)?;
+            self.between(from, to, nodes[last].op, nodes[first].op, around);
         }
-        Ok(())
     }
 
     fn barrier(&mut self, before: Op, core: Core, pipe: Pipe) {
@@ -168,25 +164,14 @@ impl Flags<'_> {
     }
 
     /// A flag from behind one operation to in front of another one.
-    fn between(
-        &mut self,
-        p: Queue,
-        q: Queue,
-        from: Op,
-        to: Op,
-        around: Option<(scf::For, u32)>,
-    ) -> Result<(), Diagnostic> {
+    fn between(&mut self, p: Queue, q: Queue, from: Op, to: Op, around: Option<(scf::For, u32)>) {
         let copies = around.map_or(1, |(_, n)| n);
-        let Some(first) = self.event((p, q), copies, to)? else {
-            self.barrier(to, q.core, Pipe::All);
-            return Ok(());
-        };
+        let Some(first) = self.event((p, q), copies) else { return self.wait_for_all(p, q, to) };
         self.note(p, q, from, to, "");
         let slot = around.map(|(looped, n)| self.slots.of(self.m, looped, n));
         let point = after(self.m, from);
         self.flag(point, from, Side::Set, (p, q), first, slot);
         self.flag(InsertPoint::Before(to), to, Side::Wait, (p, q), first, slot);
-        Ok(())
     }
 
     /// A queue, for the report.
@@ -204,24 +189,44 @@ impl Flags<'_> {
             .expect("a string takes text");
     }
 
+    /// What stands for a flag where there is none left: all queues of the core wait for each other, or both cores.
+    fn wait_for_all(&mut self, p: Queue, q: Queue, before: Op) {
+        if p.core == q.core {
+            return self.barrier(before, q.core, Pipe::All);
+        }
+        writeln!(self.report, "the cores wait for each other{}", self.line(before))
+            .expect("a string takes text");
+        self.meet(before);
+    }
+
+    /// Both cores wait for each other, each for all of its queues: the vector core for a flag, which it answers. So both flags are down when they go on.
+    fn meet(&mut self, before: Op) {
+        self.meets = true;
+        for core in CORES {
+            self.barrier(before, core, Pipe::All);
+        }
+        for (from, pipe) in [(Core::Cube, Pipe::Fix), (Core::Vector, Pipe::Mte3)] {
+            let other = if from == Core::Cube { Core::Vector } else { Core::Cube };
+            let (p, q) = (Queue { core: from, pipe }, Queue { core: other, pipe: Pipe::S });
+            for side in [Side::Set, Side::Wait] {
+                self.flag(InsertPoint::Before(before), before, side, (p, q), BLOCK_FLAGS - 1, None);
+            }
+        }
+    }
+
     /// So many new events between two queues, if there are as many.
-    fn event(&mut self, (p, q): (Queue, Queue), copies: u32, at: Op) -> Result<Option<u32>, Diagnostic> {
+    fn event(&mut self, (p, q): (Queue, Queue), copies: u32) -> Option<u32> {
         let within = p.core == q.core;
         let all = |queue: Queue| Queue { pipe: Pipe::All, ..queue };
-        let (key, most) = if within { ((p, q), EVENTS) } else { ((all(p), all(q)), BLOCK_FLAGS) };
+        // (With the last flag between cores they wait for each other.)
+        let (key, most) = if within { ((p, q), EVENTS) } else { ((all(p), all(q)), BLOCK_FLAGS - 1) };
         let used = self.events.entry(key).or_default();
         let first = *used;
         if first + copies <= most {
             *used += copies;
-            return Ok(Some(first));
+            return Some(first);
         }
-        if within {
-            return Ok(None);
-        }
-        let text = format!("more than {BLOCK_FLAGS} flags from one core of a block to the other");
-        Err(unsupported(self.m, at, text).note(
-            "values that vectors and products hand to each other take them: use fewer, or fewer stages",
-        ))
+        None
     }
 
     /// One side of a flag, the event of a slot where there is one.
@@ -253,48 +258,38 @@ impl Flags<'_> {
     }
 
     /// A loop: its body, and what one iteration has in common with a later one.
-    fn looped(&mut self, looped: scf::For) -> Result<(), Diagnostic> {
+    fn looped(&mut self, looped: scf::For) {
         let body = self.m.region_block(looped.body(self.m));
         let most = self.known.held.values().filter(|h| h.pipeline == Some(looped)).map(|h| h.slots).max();
         let around = most.map(|n| (looped, n));
-        let nodes = self.inside(body, around)?;
+        let nodes = self.inside(body, around);
         let mut order = Order::within(&nodes);
         order.around(&nodes, |a, b| self.distance(a, b, looped), most.unwrap_or(1));
-        self.emit(&nodes, &order, around)?;
+        self.emit(&nodes, &order, around);
         let end = self.m.last_op(body).expect("a body ends in a yield");
         if order.at_end {
             self.barrier(end, Core::Vector, Pipe::V);
         }
         if order.sealed {
-            self.seal(&nodes, end)?;
+            self.seal(&nodes, end);
         }
-        order.back.into_iter().try_for_each(|flag| self.later(looped, &nodes, flag, end))
+        order.back.into_iter().for_each(|flag| self.later(looped, &nodes, flag, end));
     }
 
     /// All queues wait for each other at the end of an iteration; those of two cores by a flag there, and one back.
-    fn seal(&mut self, nodes: &[Node], end: Op) -> Result<(), Diagnostic> {
+    fn seal(&mut self, nodes: &[Node], end: Op) {
         let touched = || nodes.iter().flat_map(|node| &node.touched);
         let cores: Vec<Core> = CORES.into_iter().filter(|&c| touched().any(|a| a.queue.core == c)).collect();
-        for &core in &cores {
-            self.barrier(end, core, Pipe::All);
-        }
         writeln!(
             self.report,
             "all queues wait for each other at the end of each iteration{}",
             self.line(end)
         )
         .expect("a string takes text");
-        if cores.len() < 2 {
-            return Ok(());
+        match cores[..] {
+            [core] => self.barrier(end, core, Pipe::All),
+            _ => self.meet(end),
         }
-        for (from, pipe) in [(Core::Cube, Pipe::Fix), (Core::Vector, Pipe::Mte3)] {
-            let other = if from == Core::Cube { Core::Vector } else { Core::Cube };
-            let (p, q) = (Queue { core: from, pipe }, Queue { core: other, pipe: Pipe::S });
-            let Some(flag) = self.event((p, q), 1, end)? else { continue };
-            self.flag(InsertPoint::Before(end), end, Side::Set, (p, q), flag, None);
-            self.flag(InsertPoint::Before(end), end, Side::Wait, (p, q), flag, None);
-        }
-        Ok(())
     }
 
     /// Where an operation stands in the source, for the report.
@@ -304,13 +299,10 @@ impl Flags<'_> {
     }
 
     /// A flag from an operation of one iteration to one of a later iteration.
-    fn later(&mut self, looped: scf::For, nodes: &[Node], flag: Flag, end: Op) -> Result<(), Diagnostic> {
+    fn later(&mut self, looped: scf::For, nodes: &[Node], flag: Flag, end: Op) {
         let Flag { from: p, to: q, last, first, distance } = flag;
         let (last, first) = (nodes[last].op, nodes[first].op);
-        let Some(event) = self.event((p, q), distance, looped.0)? else {
-            self.barrier(end, q.core, Pipe::All);
-            return Ok(());
-        };
+        let Some(event) = self.event((p, q), distance) else { return self.wait_for_all(p, q, end) };
         self.note(p, q, last, first, " of a later iteration");
         let slot = (distance > 1).then(|| self.slots.of(self.m, looped, distance));
         let outermost = outermost(self.m, looped.0);
@@ -322,7 +314,6 @@ impl Flags<'_> {
         self.flag(InsertPoint::Before(first), first, Side::Wait, (p, q), event, slot);
         let point = after(self.m, last);
         self.flag(point, last, Side::Set, (p, q), event, slot);
-        Ok(())
     }
 
     /// How many iterations later a loop touches the same memory again.

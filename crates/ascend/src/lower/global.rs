@@ -46,8 +46,8 @@ impl Lower<'_> {
             return Err(unsupported(self.m, op, "truth values in global memory"));
         }
         if !self.is_tensor(result) {
-            if mask.is_some() {
-                return Err(unsupported(self.m, op, "a load of one number with a mask"));
+            if mask.is_some() || self.into_buffer(pointers) {
+                return self.load_one(load);
             }
             let from = self.global(op, pointers, &Part::first(&[]))?;
             let mut b = Builder::before(self.m, op);
@@ -57,7 +57,7 @@ impl Lower<'_> {
             self.m.replace_all_uses(result, number);
             return Ok(());
         }
-        let part = self.part(op, pointers, mask)?;
+        let Some(part) = self.block_of(op, pointers, mask) else { return self.load_scattered(load) };
         let wanted = self.wanted(result);
         // (Only one number is put around a block in L1.)
         let beside = other.is_none_or(|other| self.numbers.contains_key(&other));
@@ -84,8 +84,16 @@ impl Lower<'_> {
         self.bring(op, pointers, &part, buffer, None)
     }
 
+    /// The elements that a mask leaves, where those and what pointers lead to are blocks.
+    fn block_of(&mut self, op: Op, pointers: Value, mask: Option<Value>) -> Option<Part> {
+        if self.into_buffer(pointers) || addresses::wrapping(self.m, op, pointers).is_err() {
+            return None;
+        }
+        self.part(op, pointers, mask).ok()
+    }
+
     /// The number that a load gives where its mask leaves something out.
-    fn other(&mut self, load: tt::Load) -> Value {
+    pub fn other(&mut self, load: tt::Load) -> Value {
         if let Some(&number) = load.other(self.m).and_then(|other| self.numbers.get(&other)) {
             return number;
         }
@@ -226,8 +234,12 @@ impl Lower<'_> {
         }
         if !self.is_tensor(value) {
             let always = mask.is_none_or(|mask| self.m.constant_int(mask).is_some_and(|n| n != 0));
-            if !always {
-                return Err(unsupported(self.m, op, "a store of one number with a mask"));
+            let op = match mask.filter(|_| !always) {
+                Some(mask) => self.where_true(op, mask),
+                None => op,
+            };
+            if self.into_buffer(pointers) && kind.is_none() {
+                return self.store_one(op, pointers, value);
             }
             let element = self.m.value_type(value);
             let buffer = self.new_buffer(op, &[1], element, ascend::UB);
@@ -236,13 +248,16 @@ impl Lower<'_> {
             instructions::store(&mut Builder::before(self.m, op), buffer, to, false, kind);
             return Ok(());
         }
+        let wraps = |l: &mut Self| addresses::of(l.m, op, pointers).is_err();
+        let Some(part) = self.block_of(op, pointers, mask).filter(|_| !wraps(self)) else {
+            return self.store_scattered(op, pointers, value, mask, kind);
+        };
         let mut buffer = self.anywhere(op, value)?;
         // A sum of products goes to global memory as it is.
         let sum = kind.is_none() && self.space(buffer) == ascend::L0C;
         if !sum {
             buffer = self.buffer(op, value)?;
         }
-        let part = self.part(op, pointers, mask)?;
         let from = self.of_buffer(op, buffer, &part);
         let to = self.global(op, pointers, &part)?;
         let mut b = Builder::before(self.m, op);
@@ -290,7 +305,7 @@ impl Lower<'_> {
     }
 
     /// A view of the elements of a part in global memory.
-    fn view(&mut self, op: Op, address: &Address, element: Type, part: &Part) -> Value {
+    pub fn view(&mut self, op: Op, address: &Address, element: Type, part: &Part) -> Value {
         let rank = part.extents.len().max(1);
         let ty = MemRef { shape: vec![None; rank], element, strided: true, space: &ascend::GLOBAL };
         let ty = ty.ty(self.m);

@@ -1,10 +1,11 @@
 //! From `tt` to AscendNPU-IR, step by step:
 //!
 //! 1. `vectors`: every tensor gets a buffer, and what computes it becomes an instruction from buffers to a buffer;
-//! 2. the buffers get their places ([`local_memory::plan`]), several for what a pipelined loop fills anew;
-//! 3. `flags`: what one queue of instructions reads of another is put in order, by as few flags as it takes (`order`);
-//! 4. `place`: buffers become addresses, and the kernel a function of MLIR's;
-//! 5. `split`: of one that multiplies and computes with vectors there are two, for the two cores of a block.
+//! 2. numbers that vectors compute and products need go through global memory (`shared_numbers`);
+//! 3. the buffers get their places ([`local_memory::plan`]), several for what a pipelined loop fills anew;
+//! 4. `flags`: what one queue of instructions reads of another is put in order, by as few flags as it takes (`order`);
+//! 5. `place`: buffers become addresses, and the kernel a function of MLIR's;
+//! 6. `split`: of one that multiplies and computes with vectors there are two, for the two cores of a block.
 
 mod addresses;
 mod combine;
@@ -18,6 +19,8 @@ mod masks;
 mod order;
 mod place;
 mod products;
+mod scalar;
+mod shared_numbers;
 mod slices;
 mod split;
 mod vectors;
@@ -34,10 +37,11 @@ use tilewright_passes::analysis::local_memory::{self, Held};
 /// What is not supported yet, and memories that are too small, with their places in the source.
 pub fn run(module: &mut Module) -> Result<String, Diagnostic> {
     vectors::run(module)?;
+    shared_numbers::run(module);
     let held = local_memory::plan(module)?;
     let memory = memories(module, &held);
     let mut slots = Slots::default();
-    let ordered = flags::run(module, &held, &mut slots)?;
+    let ordered = flags::run(module, &held, &mut slots);
     let workspace = held.iter().filter(|h| h.space == &ascend::WORKSPACE).map(|h| h.offset + h.total()).max();
     place::run(module, &held, &mut slots)?;
     split::run(module, &ordered.cores, workspace.unwrap_or(0))?;

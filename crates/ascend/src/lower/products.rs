@@ -12,7 +12,7 @@
 use tilewright_ir::dialect::{arith, hivm, scf, tt, ttg};
 use tilewright_ir::{AttrKind, Builder, Op, Opcode, Type, Value, ascend};
 
-use super::instructions::{mmad, vector};
+use super::instructions::{copy, mmad, vector};
 use super::unsupported;
 use super::vectors::{Lower, Result};
 
@@ -79,12 +79,66 @@ impl Lower<'_> {
         Ok((self.held_in(op, v, ascend::L1)?, flipped.is_some()))
     }
 
+    /// Products of several matrices: one after the other, each taken out of its buffer in UB and put back there.
+    fn dots(&mut self, dot: tt::Dot) -> Result<()> {
+        let op = dot.0;
+        let (a, b, c, result) = (dot.a(self.m), dot.b(self.m), dot.c(self.m), dot.result(self.m));
+        let [count, m, k] = self.shape(a)[..] else {
+            return Err(unsupported(self.m, op, "products of matrices that more than one dimension counts"));
+        };
+        let n = self.shape(b)[2];
+        let (left, right) = (self.buffer(op, a)?, self.buffer(op, b)?);
+        let (shape, element) = (self.shape(result), self.element(result));
+        let all = self.new_buffer(op, &shape, element, ascend::UB);
+        for i in 0..count {
+            let operands = [self.matrix(op, left, i)?, self.matrix(op, right, i)?];
+            let sum = self.new_buffer(op, &[m, n], element, ascend::L0C);
+            let mut builder = Builder::before(self.m, op);
+            let init = builder.int(1, Type::I1);
+            let extents = [m, k, n].map(|e| builder.int(i64::from(e), Type::INDEX));
+            mmad(&mut builder, operands, [false, false], init, extents, sum);
+            let product = self.new_buffer(op, &[m, n], element, ascend::UB);
+            self.between(op, sum, product)?;
+            let product = self.reshaped(op, product, &[1, m, n]);
+            let to = self.numbered(op, all, i);
+            copy(&mut Builder::before(self.m, op), product, to);
+        }
+        if self.is_zero(c) {
+            self.buffers.insert(result, all);
+            return Ok(());
+        }
+        let to = self.buffer(op, c)?;
+        let sum = self.out(op, true);
+        vector(&mut Builder::before(self.m, op), hivm::Kind::Vadd, &[to, all], sum, false);
+        Ok(())
+    }
+
+    /// One of the matrices in a buffer in UB, as a view.
+    fn numbered(&mut self, op: Op, buffer: Value, i: u32) -> Value {
+        let shape = self.shape(buffer);
+        let mut b = Builder::before(self.m, op);
+        let offsets = [i64::from(i), 0, 0].map(|n| b.int(n, Type::INDEX));
+        self.strided(op, buffer, &offsets, &[1, shape[1], shape[2]], &[1; 3])
+    }
+
+    /// A copy of it in L1.
+    fn matrix(&mut self, op: Op, buffer: Value, i: u32) -> Result<Value> {
+        let (shape, element) = (self.shape(buffer), self.element(buffer));
+        let from = self.numbered(op, buffer, i);
+        let part = self.new_buffer(op, &[1, shape[1], shape[2]], element, ascend::UB);
+        copy(&mut Builder::before(self.m, op), from, part);
+        let part = self.reshaped(op, part, &shape[1..]);
+        let near = self.new_buffer(op, &shape[1..], element, ascend::L1);
+        self.between(op, part, near)?;
+        Ok(near)
+    }
+
     /// `a · b + c`.
     pub fn dot(&mut self, dot: tt::Dot) -> Result<()> {
         let op = dot.0;
         let (a, b, c, result) = (dot.a(self.m), dot.b(self.m), dot.c(self.m), dot.result(self.m));
         if self.shape(a).len() != 2 {
-            return Err(unsupported(self.m, op, "products of several matrices at once"));
+            return self.dots(dot);
         }
         let ((left, a_flipped), (right, b_flipped)) = (self.operand(op, a)?, self.operand(op, b)?);
         let (m, k, n) = (self.shape(a)[0], self.shape(a)[1], self.shape(b)[1]);

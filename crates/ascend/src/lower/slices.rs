@@ -56,7 +56,7 @@ impl Lower<'_> {
     }
 
     /// Elements of a buffer that are apart.
-    fn strided(
+    pub fn strided(
         &mut self,
         op: Op,
         buffer: Value,
@@ -72,6 +72,38 @@ impl Lower<'_> {
         let sizes: Vec<Value> = extents.iter().map(|&n| b.int(i64::from(n), Type::INDEX)).collect();
         let strides: Vec<Value> = strides.iter().map(|&n| b.int(i64::from(n), Type::INDEX)).collect();
         memref::Subview::build(&mut b, buffer, offsets, &sizes, &strides, None, None, None, ty).result(self.m)
+    }
+
+    /// A tensor whose last two elements become elements of two, or two that become one with a dimension more: copies of every other element.
+    pub fn split_or_join(&mut self, op: Op) -> Result<()> {
+        let (operands, results) = (self.m.operands(op).to_vec(), self.m.results(op).to_vec());
+        let joins = results.len() == 1;
+        let parts = if joins { &operands } else { &results };
+        let mut extents = self.shape(parts[0]);
+        extents.push(1);
+        let ones = vec![1; extents.len()];
+        let whole = match joins {
+            true => self.out(op, false),
+            false => self.buffer(op, operands[0])?,
+        };
+        for (i, &part) in parts.iter().enumerate() {
+            let mut b = Builder::before(self.m, op);
+            let mut offsets = vec![b.int(0, Type::INDEX); extents.len() - 1];
+            offsets.push(b.int(i as i64, Type::INDEX));
+            let view = self.strided(op, whole, &offsets, &extents, &ones);
+            if joins {
+                let from = self.buffer(op, part)?;
+                let from = self.reshaped(op, from, &extents);
+                copy(&mut Builder::before(self.m, op), from, view);
+            } else {
+                let (shape, element) = (self.shape(part), self.element(part));
+                let out = self.new_buffer(op, &shape, element, ascend::UB);
+                self.buffers.insert(part, out);
+                let to = self.reshaped(op, out, &extents);
+                copy(&mut Builder::before(self.m, op), view, to);
+            }
+        }
+        Ok(())
     }
 
     /// The number that a tensor of one element holds.

@@ -11,7 +11,7 @@
 //! ```
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tilewright_ir::dialect::{arith, hivm, scf, tt, ttg};
+use tilewright_ir::dialect::{arith, hivm, memref, scf, tt, ttg};
 use tilewright_ir::{
     AttrKind, Block, Builder, Diagnostic, Module, Op, Opcode, Trait, Type, TypeKind, Value, ascend, pass,
 };
@@ -92,6 +92,11 @@ impl Lower<'_> {
                 G::LocalStore => self.store(ttg::LocalStore(op)),
                 G::CopyGlobalToLocal | G::CopyLocalToGlobal | G::CopyLocal => self.copy(op, kind),
                 G::MemdescReshape | G::MemdescSubslice | G::MemdescSubview => Ok(()),
+                G::LocalPtr => {
+                    // Where it is read or written, it is taken apart.
+                    self.done.push(op);
+                    Ok(())
+                }
                 _ => Err(unsupported(self.m, op, format!("`{}`", self.m.op_name(op)))),
             },
             Some(Opcode::Tt(T::Load)) => self.load_global(tt::Load(op)),
@@ -366,6 +371,7 @@ impl Lower<'_> {
                     matches!(self.m.type_kind(self.m.value_type(r)), TypeKind::MemDesc { .. })
                 }));
                 let written = |op: Op| match self.m.opcode(op) {
+                    Some(Opcode::Memref(memref::Kind::Store)) => 1..2,
                     Some(Opcode::Ttg(
                         ttg::Kind::LocalStore | ttg::Kind::CopyGlobalToLocal | ttg::Kind::CopyLocal,
                     )) => 1..2,
@@ -469,6 +475,7 @@ impl Lower<'_> {
             Some(Opcode::Tt(T::ExtractSlice | T::InsertSlice | T::ExtractTile | T::InsertTile)) => {
                 return self.slice(op);
             }
+            Some(Opcode::Tt(T::Split | T::Join)) => return self.split_or_join(op),
             Some(Opcode::Tt(T::Unsplat)) => return self.only_element(op),
             _ => {}
         }
@@ -478,6 +485,14 @@ impl Lower<'_> {
         if self.m.is_ptr(self.element(result)) || self.only_addresses(result) {
             return Ok(());
         }
+        self.compute(op)
+    }
+
+    /// Computes a tensor of one operation.
+    pub fn compute(&mut self, op: Op) -> Result<()> {
+        use arith::Kind as A;
+        use tt::Kind as T;
+        let (operands, result) = (self.m.operands(op).to_vec(), self.m.result(op));
         // What is the same for all elements stays a number.
         if self.m.has_trait(op, Trait::Elementwise) && operands.iter().all(|v| self.numbers.contains_key(v)) {
             return self.number(op, &operands);

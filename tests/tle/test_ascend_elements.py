@@ -1,0 +1,260 @@
+"""What the scalar unit of Ascend's cores does element by element: loads and stores anywhere, elements of buffers, reductions and scans of several tensors. On
+the CPU executor and in the simulator, against NumPy."""
+
+import numpy as np
+import pytest
+
+import tilewright as triton
+import tilewright.language as tl
+from tilewright import tle
+
+UB = tle.dsa.ascend.UB
+
+
+@pytest.fixture(params=["interp", "npusim"], autouse=True)
+def everywhere(request, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", request.param)
+
+
+def some(*shape, low=-5, high=6, dtype="float32", seed=0):
+    return np.random.default_rng(seed).integers(low, high, shape).astype(dtype)
+
+
+@triton.jit
+def anywhere_kernel(x, index, out, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    j = tl.load(index + i)
+    v = tl.load(x + j, (j % 3 != 0) & (i < n), other=-1.0)
+    tl.store(out + (i * 7) % N, v, i != 5)
+
+
+def test_loads_and_stores_anywhere():
+    x, index, out = some(100), some(64, low=0, high=100, dtype="int32"), np.zeros(64, np.float32)
+    anywhere_kernel[(1,)](x, index, out, 60, 64)
+    i = np.arange(64)
+    v = np.where((index % 3 != 0) & (i < 60), x[index], -1)
+    want = np.zeros(64, np.float32)
+    want[i[i != 5] * 7 % 64] = v[i != 5]
+    np.testing.assert_array_equal(out, want)
+
+
+@triton.jit
+def rows_kernel(x, index, out, n, M: tl.constexpr, N: tl.constexpr):
+    i, j = tl.arange(0, M), tl.arange(0, N)
+    row = tl.load(index + tl.program_id(0) * M + i)
+    mask = (row >= 0)[:, None] & (j < n)[None, :]
+    v = tl.load(x + row[:, None] * n + j[None, :], mask, other=0.0)
+    tl.store(out + (tl.program_id(0) * M + i)[:, None] * N + j[None, :], v * 2)
+
+
+def test_rows_by_their_numbers():
+    x, index = some(10, 13), some(24, low=-1, high=10, dtype="int32")
+    out = np.zeros((24, 16), np.float32)
+    rows_kernel[(3,)](x, index, out, 13, 8, 16)
+    want = np.zeros((24, 16), np.float32)
+    want[:, :13] = np.where(index[:, None] < 0, 0, x[index] * 2)
+    np.testing.assert_array_equal(out, want)
+
+
+@triton.jit
+def histogram_kernel(counts, most, x, N: tl.constexpr):
+    at = tl.load(x + tl.program_id(0) * N + tl.arange(0, N))
+    tl.atomic_add(counts + at, 1.0, mask=at != 3)
+    tl.atomic_max(most + at, tl.arange(0, N))
+
+
+def test_atomics_anywhere():
+    x, counts, most = some(64, low=0, high=8, dtype="int32"), np.zeros(8, np.float32), np.zeros(8, np.int32)
+    histogram_kernel[(2,)](counts, most, x, 32)
+    want, last = np.bincount(x, minlength=8).astype(np.float32), np.zeros(8, np.int32)
+    want[3] = 0
+    np.maximum.at(last, x, np.arange(64) % 32)
+    np.testing.assert_array_equal(counts, want)
+    np.testing.assert_array_equal(most, last)
+
+
+@triton.jit
+def one_number_kernel(x, out, n):
+    a = tl.load(x + 3, n > 3, other=7)
+    b = tl.load(x + a, a < 2, other=5)
+    tl.store(out, a, a > 0)
+    tl.store(out + 1, b, a > 100)
+
+
+@pytest.mark.parametrize("n", [3, 4])
+def test_one_number_with_a_mask(n):
+    x, out = np.array([10, 20, 30, 1], np.int32), np.zeros(2, np.int32)
+    one_number_kernel[(1,)](x, out, n)
+    np.testing.assert_array_equal(out, [1 if n > 3 else 7, 0])
+
+
+@triton.jit
+def extremes_kernel(x, at, values, M: tl.constexpr, N: tl.constexpr):
+    i, j = tl.arange(0, M), tl.arange(0, N)
+    v = tl.load(x + i[:, None] * N + j[None, :])
+    tl.store(at + i, tl.argmax(v, 1))
+    tl.store(at + M + i, tl.argmin(v, 1))
+    most, where = tl.max(v, 0, return_indices=True)
+    tl.store(values + j, most)
+    tl.store(at + 2 * M + j, where)
+
+
+def test_argmax():
+    x, at, values = some(8, 12), np.zeros(28, np.int32), np.zeros(12, np.float32)
+    extremes_kernel[(1,)](x, at, values, 8, 12)
+    np.testing.assert_array_equal(at, np.concatenate([x.argmax(1), x.argmin(1), x.argmax(0)]))
+    np.testing.assert_array_equal(values, x.max(0))
+
+
+@triton.jit
+def _linear(a, b, c, d):
+    return a * c, b * c + d
+
+
+@triton.jit
+def _times(a, b):
+    return a * b
+
+
+@triton.jit
+def scans_kernel(a, b, out, REVERSE: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    x, y = tl.load(a + i), tl.load(b + i)
+    p, q = tl.associative_scan((x, y), 0, _linear, reverse=REVERSE)
+    tl.store(out + i, p)
+    tl.store(out + M * N + i, q)
+    tl.store(out + 2 * M * N + tl.arange(0, M), tl.reduce(x, 1, _times))
+    tl.store(out + 2 * M * N + M, tl.xor_sum(tl.load(a + tl.arange(0, N)).to(tl.int32), 0).to(tl.float32))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_scans_of_several_tensors(reverse):
+    a, b, out = some(8, 4, low=1, high=3), some(8, 4, seed=1), np.zeros(73, np.float32)
+    scans_kernel[(1,)](a, b, out, reverse, 8, 4)
+    p, q = (a[::-1].copy(), b[::-1].copy()) if reverse else (a.copy(), b.copy())
+    for k in range(1, 8):
+        q[k] += q[k - 1] * p[k]
+        p[k] *= p[k - 1]
+    if reverse:
+        p, q = p[::-1], q[::-1]
+    last = [np.bitwise_xor.reduce(a[0].astype(np.int32))]
+    np.testing.assert_array_equal(out, np.concatenate([p.ravel(), q.ravel(), a.prod(1), last]))
+
+
+@triton.jit
+def elements_kernel(x, index, out, N: tl.constexpr):
+    i, r = tl.arange(0, N), tl.arange(0, 4)[:, None]
+    buffer = tle.dsa.alloc([4, N], tl.float32, UB)
+    tle.dsa.copy(x + r * N + i[None, :], buffer, [4, N])
+    j = tl.load(index + i)
+    v = tl.load(tle.dsa.local_ptr(buffer, (j % 4, i)))
+    tl.store(tle.dsa.local_ptr(buffer, (i * 0 + 1, (i + 1) % N)), v, j > 2)
+    one = tl.load(tle.dsa.local_ptr(buffer, (1, 3)))
+    tl.store(tle.dsa.local_ptr(buffer, (2, 0)), one * 2)
+    tle.dsa.copy(buffer, out + r * N + i[None, :], [4, N])
+    tl.store(out + 4 * N + i, v)
+
+
+def test_elements_of_a_buffer():
+    x, index, out = some(4, 16), some(16, low=0, high=9, dtype="int32"), np.zeros((5, 16), np.float32)
+    elements_kernel[(1,)](x, index, out, 16)
+    i, want = np.arange(16), x.copy()
+    v = want[index % 4, i]
+    want[1, (i[index > 2] + 1) % 16] = v[index > 2]
+    want[2, 0] = want[1, 3] * 2
+    np.testing.assert_array_equal(out, np.concatenate([want, v[None]]))
+
+
+@triton.jit
+def halves_kernel(x, out, N: tl.constexpr):
+    i, h = tl.arange(0, N), tl.arange(0, N // 2)
+    a, b = tl.split(tl.reshape(tl.load(x + i), (N // 2, 2)))
+    tl.store(out + i, tl.reshape(tl.join(b, a * 2), (N,)))
+    tl.store(out + N + h, a - b)
+
+
+def test_split_and_join():
+    x, out = some(32), np.zeros(48, np.float32)
+    halves_kernel[(1,)](x, out, 32)
+    a, b = x[::2], x[1::2]
+    np.testing.assert_array_equal(out, np.concatenate([np.stack([b, a * 2], 1).ravel(), a - b]))
+
+
+@triton.jit
+def bits_kernel(x, out, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    v = tl.load(x + i, i < n)
+    tl.store(out + i, (v << 2) ^ (v >> 1), i < n)
+    tl.store(out + N + i, v % 7, i < n)
+
+
+def test_arithmetic_without_instructions_of_vectors():
+    x, out = some(32, low=-100, high=100, dtype="int32"), np.zeros(64, np.int32)
+    bits_kernel[(1,)](x, out, 20, 32)
+    want = np.zeros(64, np.int32)
+    want[:20], want[32:52] = (x << 2 ^ x >> 1)[:20], np.fmod(x, 7)[:20]
+    np.testing.assert_array_equal(out, want)
+
+
+@triton.jit
+def batches_kernel(a, b, c, out, B: tl.constexpr, M: tl.constexpr):
+    i = tl.arange(0, B)[:, None, None] * M * M
+    at = i + tl.arange(0, M)[None, :, None] * M + tl.arange(0, M)[None, None, :]
+    tl.store(out + at, tl.dot(tl.load(a + at), tl.load(b + at), tl.load(c + at)))
+
+
+def test_products_of_several_matrices():
+    a, b = (some(2, 16, 16, low=-3, high=4, dtype="float16", seed=k) for k in (0, 1))
+    c, out = some(2, 16, 16), np.zeros((2, 16, 16), np.float32)
+    batches_kernel[(1,)](a, b, c, out, 2, 16)
+    np.testing.assert_array_equal(out, a.astype(np.float32) @ b.astype(np.float32) + c)
+
+
+@triton.jit
+def gathered_product_kernel(x, index, w, lengths, out, N: tl.constexpr):
+    i, k = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
+    # How many blocks there are the vectors say.
+    blocks = tl.max(tl.load(lengths + tl.arange(0, 8)), 0)
+    acc = tl.zeros((N, N), tl.float32)
+    for block in range(blocks):
+        row = tl.load(index + block * N + tl.arange(0, N))
+        a = tl.load(x + row[:, None] * N + k)
+        acc = tl.dot(a, tl.load(w + (block * N + i) * N + k), acc)
+    tl.store(out + i * N + k, acc)
+
+
+@pytest.mark.parametrize("blocks", [0, 1, 3])
+def test_numbers_of_vectors_that_products_need(blocks):
+    x, w = (
+        some(40, 16, low=-3, high=4, dtype="float16"),
+        some(64, 16, low=-3, high=4, dtype="float16", seed=1),
+    )
+    index = some(64, low=0, high=40, dtype="int32")
+    lengths, out = np.array([0, blocks, 0, 0, 0, 0, 0, 0], np.int32), np.zeros((16, 16), np.float32)
+    gathered_product_kernel[(1,)](x, index, w, lengths, out, 16)
+    want = np.zeros((16, 16), np.float32)
+    for k in range(blocks):
+        rows = slice(16 * k, 16 * k + 16)
+        want += x[index[rows]].astype(np.float32) @ w[rows].astype(np.float32)
+    np.testing.assert_array_equal(out, want)
+
+
+@triton.jit
+def chain_kernel(x, w, out, N: tl.constexpr, STEPS: tl.constexpr):
+    i, k = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
+    a = tl.load(x + i * N + k)
+    b = tl.load(w + i * N + k)
+    for _ in tl.static_range(STEPS):
+        s = tl.dot(a, b)
+        a = tl.minimum(tl.maximum(s, -4.0), 4.0).to(tl.float16)
+    tl.store(out + i * N + k, a)
+
+
+def test_more_than_all_flags_between_cores():
+    x, w = (some(16, 16, low=-1, high=2, dtype="float16", seed=k) for k in (0, 1))
+    out = np.zeros((16, 16), np.float16)
+    chain_kernel[(1,)](x, w, out, 16, 20)
+    a = x
+    for _ in range(20):
+        a = np.clip(a.astype(np.float32) @ w.astype(np.float32), -4, 4).astype(np.float16)
+    np.testing.assert_array_equal(out, a)
