@@ -5,7 +5,7 @@
 //!
 //! `raw_sends.UNIT.WORDS.0.REGISTERS (M1, 1) 0 DESCRIPTOR words none result` is a message to a unit (15: memory) with so many registers of words, which brings
 //! so many. Its shape stands in a word, and, for who reads the text, in a comment. `dpas.A.B.8.ROWS (M1, 16) result sum second first` counts the place
-//! of the second operand in bytes, that of the first in registers. Registers have 64 bytes.
+//! of the second operand in bytes, that of the first in registers. Registers have 64 bytes; `V0` is none.
 
 use tilewright_llvm::{Scalar, Ty};
 
@@ -97,15 +97,16 @@ pub struct Part {
     pub at: u32,
 }
 
-/// A product of so many rows, added to its result: the result, the first operand, the second, and the result as it was.
-pub fn dpas(element: &str, rows: u32, first: Part, second: Part) -> String {
+/// A product of so many rows: the result, the first operand, the second, and what it is added to, which is in the result's place, if it is added.
+pub fn dpas(element: &str, rows: u32, first: Part, second: Part, added: bool) -> String {
     let name = |name: &str, part: Part, operand: u32| {
         format!(".decl {name} v_type=G type=ud num_elts={} align=GRF alias=<${operand}, 0>\n", part.words)
     };
     format!(
-        "{{\n{}{}dpas.{element}.{element}.8.{rows} (M1, 16) $0.0 $0.0 B.{} A({},0)\n}}\n",
+        "{{\n{}{}dpas.{element}.{element}.8.{rows} (M1, 16) $0.0 {} B.{} A({},0)\n}}\n",
         name("A", first, 1),
         name("B", second, 2),
+        if added { "$0.0" } else { "V0.0" },
         second.at * 64,
         first.at
     )

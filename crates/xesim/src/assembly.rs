@@ -31,8 +31,8 @@ pub(crate) enum Assembly {
     Load(Shape, Form, usize),
     /// Brings it into the caches.
     Prefetch(Shape),
-    /// A product.
-    Dpas { factor: Factor, rows: usize, first: Part, second: Part },
+    /// A product, and whether it is added to something.
+    Dpas { factor: Factor, rows: usize, first: Part, second: Part, added: bool },
     /// What is not known here.
     Other(String),
 }
@@ -138,8 +138,14 @@ fn dpas(text: &str, constraints: &str) -> Option<Assembly> {
         rest.strip_suffix(&format!(" align=GRF alias=<{operand}, 0>"))?.parse().ok()
     };
     let (of_first, of_second) = (words(first, "A", "$1")?, words(second, "B", "$2")?);
-    let (name, operands) = code.split_once(" (M1, 16) $0.0 $0.0 B.")?;
+    let (name, operands) = code.split_once(" (M1, 16) $0.0 ")?;
+    let (sum, operands) = operands.split_once(" B.")?;
     let (bytes, at) = operands.strip_suffix(",0)")?.split_once(" A(")?;
+    let added = match (sum, constraints) {
+        ("$0.0", "=rw,rw,rw,0") => true,
+        ("V0.0", "=rw,rw,rw") => false,
+        _ => return None,
+    };
     let bytes: usize = bytes.parse().ok()?;
     let (types, rows) = name.strip_prefix("dpas.")?.split_once(".8.")?;
     let factor = match types {
@@ -150,8 +156,8 @@ fn dpas(text: &str, constraints: &str) -> Option<Assembly> {
     let (first, second) =
         (Part { words: of_first, at: at.parse().ok()? }, Part { words: of_second, at: bytes / 64 });
     let within = [first, second].iter().all(|part| part.at < part.words && part.words <= REGISTERS * 16);
-    let whole = constraints == "=rw,rw,rw,0" && bytes.is_multiple_of(64) && within;
-    whole.then_some(Assembly::Dpas { factor, rows: rows.parse().ok()?, first, second })
+    let rows = rows.parse().ok().filter(|rows| (1..=8).contains(rows))?;
+    (bytes.is_multiple_of(64) && within).then_some(Assembly::Dpas { factor, rows, first, second, added })
 }
 
 impl Translator<'_> {
@@ -164,10 +170,10 @@ impl Translator<'_> {
                 let place = self.words(i, shape)?;
                 self.transfer(i, "read_prefetch_", shape, Form::Rows, &place, vec![]).map(|_| ())
             }
-            Some(Assembly::Dpas { factor, rows, first, second }) => {
+            Some(Assembly::Dpas { factor, rows, first, second, added }) => {
                 let a = self.part(i, 1, first, Form::Rows, rows)?;
                 let b = self.part(i, 2, second, Form::Transform, 8)?;
-                let c = self.value(id_of(i, 3)?)?;
+                let c = if added { self.value(id_of(i, 3)?)? } else { self.zeros(rows) };
                 if c.len() != rows {
                     return Err(unsupported(i, "a product of this shape"));
                 }
@@ -177,6 +183,12 @@ impl Translator<'_> {
             Some(Assembly::Other(text)) => Err(unsupported(i, &format!("the assembly `{text}`"))),
             None => Err(unsupported(i, "assembly that is not declared")),
         }
+    }
+
+    fn zeros(&mut self, count: usize) -> Regs {
+        let zero = self.reg('r');
+        self.op(format!("mov.b32 {zero}, 0;"));
+        vec![zero; count]
     }
 
     fn block_load(
@@ -265,8 +277,9 @@ mod tests {
                     .decl B v_type=G type=ud num_elts=128 align=GRF alias=<$2, 0>\n\
                     dpas.bf.bf.8.8 (M1, 16) $0.0 $0.0 B.0 A(20,0)\n}\n";
         let (first, second) = (Part { words: 512, at: 20 }, Part { words: 128, at: 0 });
-        let want = Assembly::Dpas { factor: Factor::Bf16, rows: 8, first, second };
-        assert_eq!(read(text, "=rw,rw,rw,0"), want);
-        assert_eq!(read(text, "=rw,rw,rw,rw"), Assembly::Other(text.to_string()));
+        let want = |added| Assembly::Dpas { factor: Factor::Bf16, rows: 8, first, second, added };
+        assert_eq!(read(text, "=rw,rw,rw,0"), want(true));
+        assert_eq!(read(text, "=rw,rw,rw"), Assembly::Other(text.to_string()));
+        assert_eq!(read(&text.replace("$0.0 $0.0", "$0.0 V0.0"), "=rw,rw,rw"), want(false));
     }
 }

@@ -82,9 +82,11 @@ impl Lower<'_, '_> {
                         own(128)(self.second_operand(&unit, &lb, &regs))
                     }
                 };
-                let text = visa::dpas(unit.element, of.len() as u32, first.1, second.1);
-                let ty = self.b.ty(sum);
-                self.b.asm1(&text, "=rw,rw,rw,0", Effect::Pure, ty, &[first.0, second.0, sum])
+                let added = of.iter().any(|&r| self.b.as_const(rc[r]) != Some(0));
+                let text = visa::dpas(unit.element, of.len() as u32, first.1, second.1, added);
+                let (ty, args) = (self.b.ty(sum), [first.0, second.0, sum]);
+                let (constraints, count) = if added { ("=rw,rw,rw,0", 3) } else { ("=rw,rw,rw", 2) };
+                self.b.asm1(&text, constraints, Effect::Pure, ty, &args[..count])
             }
         };
         self.set_accumulator(dot.result(m), &of, made, rc.to_vec());
