@@ -213,6 +213,30 @@ def lacks_bytes(x_ptr, TIMES: tl.constexpr, N: tl.constexpr):
     tle.gpu.barrier_wait(full, 0)
 
 
+@triton.jit
+def brought(x_ptr, out_ptr, N: tl.constexpr, POLICY: tl.constexpr):
+    desc = tl.make_tensor_descriptor(x_ptr, [N, N], [N, 1], [N, N])
+    x = tle.gpu.alloc([N, N], dtype=tl.float32)
+    full = tle.gpu.alloc_barrier(expect_bytes=N * N * 4)
+    tle.gpu.copy(desc, x, [N, N], [0, 0], barrier=full, eviction_policy=POLICY)
+    tle.gpu.barrier_wait(full, 0)
+    tl.store(out_ptr + tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :], x.load())
+
+
+@pytest.mark.parametrize("policy", ["", "evict_first", "evict_last"])
+def test_what_the_cache_is_to_do_with_it(device, policy):
+    x = np.random.default_rng(0).random((32, 32), np.float32)
+    out = device.array(np.zeros_like(x))
+    brought[(1,)](device.array(x), out, 32, policy)
+    np.testing.assert_array_equal(device.numpy(out), x)
+    ptx = brought.warmup(x, np.zeros_like(x), 32, policy, grid=(1,), target="cuda:90").asm["ptx"]
+    assert (
+        ptx.count("bytes.L2::cache_hint")
+        == ptx.count(f"createpolicy.fractional.L2::{policy}.b64")
+        == bool(policy)
+    )
+
+
 @pytest.mark.parametrize(("arch", "message"), [("cuda:80", "no tensor memory accelerator"), ("cuda:90", "")])
 def test_targets(arch, message):
     x = np.zeros((64, 64), np.float32)
@@ -259,8 +283,6 @@ def wrong(x_ptr, CASE: tl.constexpr):
     elif CASE == 11:
         tle.gpu.barrier_arrive(full[0], phaseIdx=0)
     elif CASE == 12:
-        tle.gpu.copy(desc, x, [16, 32], [0, 0], barrier=full[0], eviction_policy="evict_last")
-    elif CASE == 13:
         tle.gpu.copy(desc, x, [16, 32], [0, 0], barrier=full[0], mask=at > 0)
 
 
@@ -277,7 +299,6 @@ WRONG = [
     "2048 bytes to a barrier whose phases have `expect_bytes` = 1024",
     "`expect_bytes` = 24 bytes: each brings a multiple of 16",
     "1 arrivals at a barrier whose phases have 1",
-    "not supported yet: `eviction_policy`",
     "`mask` of tle.gpu.copy is for pointers",
 ]
 

@@ -480,12 +480,10 @@ impl Instr {
             }
             Instr::Ring(step) => step.visit(f),
             Instr::Barrier { count, .. } => count.iter_mut().for_each(|v| f(v, Use)),
-            Instr::SharedBlock { ptr, .. } => f(ptr, Use),
-            Instr::MbarrierInit { at, .. } | Instr::MbarrierBring { at, .. } => f(at, Use),
-            Instr::MbarrierArrive { at, rank, .. } => {
-                f(at, Use);
-                rank.iter_mut().for_each(|v| f(v, Use));
-            }
+            Instr::SharedBlock { ptr: at, .. }
+            | Instr::MbarrierInit { at, .. }
+            | Instr::MbarrierBring { at, .. } => f(at, Use),
+            Instr::MbarrierArrive { at, rank, .. } => [at].into_iter().chain(rank).for_each(|v| f(v, Use)),
             Instr::WaitSignal { ptr, value, dst, .. } => {
                 f(ptr, Use);
                 f(value, Use);

@@ -128,11 +128,14 @@ impl<'m, 'p> Builder<'m, 'p> {
             .any(|i| matches!(i, Instr::Jump { .. } | Instr::JumpIfNot { .. } | Instr::ForCheck { .. }));
         self.program.waits =
             self.program.code.iter().any(|i| matches!(i, Instr::Barrier { .. } | Instr::WaitSignal { .. }));
-        self.program.reaches_others = self
-            .program
-            .code
-            .iter()
-            .any(|i| matches!(i, Instr::Remote { .. } | Instr::SharedBlock { .. } | Instr::MbarrierArrive { rank: Some(_), .. }));
+        self.program.reaches_others = self.program.code.iter().any(|i| {
+            matches!(
+                i,
+                Instr::Remote { .. }
+                    | Instr::SharedBlock { .. }
+                    | Instr::MbarrierArrive { rank: Some(_), .. }
+            )
+        });
         slots::allocate(&mut self.program, self.registers as usize, &self.loops, &self.pinned, &self.strands);
         self.program
     }

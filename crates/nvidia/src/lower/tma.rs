@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use tilewright_ir as ir;
 use tilewright_ir::TypeKind;
-use tilewright_ir::dialect::tt::DescriptorReduceKind;
+use tilewright_ir::dialect::tt::{DescriptorReduceKind, EvictionPolicy};
 use tilewright_ir::dialect::{ttg, ttng};
 use tilewright_ir::marks;
 use tilewright_layout::TmaBlock;
@@ -110,6 +110,7 @@ impl Lower<'_, '_> {
         let mask = self.int_attr(marks::MULTICAST).unwrap_or(0) as u32;
         let part = (mask != 0).then(|| (self.cluster_part(mask), 1 << mask.count_ones()));
         let ctas = (mask != 0).then(|| self.cluster_set(mask));
+        let policy = self.l2_policy(op.evict(m));
         self.each_box(
             op.desc(m),
             &coord,
@@ -119,18 +120,30 @@ impl Lower<'_, '_> {
             |asm, tensor, shared| {
                 let barrier = asm.arg(barrier, 'r');
                 let name = "cp.async.bulk.tensor";
-                let how = "shared::cluster.global.mbarrier::complete_tx::bytes";
-                match ctas {
-                    None => format!("{name}.{rank}d.{how} {shared}, {tensor}, [{barrier}];"),
-                    Some(ctas) => {
-                        let ctas = asm.arg(ctas, 'h');
-                        format!(
-                            "{name}.{rank}d.{how}.multicast::cluster {shared}, {tensor}, [{barrier}], {ctas};"
-                        )
-                    }
+                let mut how = "shared::cluster.global.mbarrier::complete_tx::bytes".to_string();
+                let mut operands = format!("{shared}, {tensor}, [{barrier}]");
+                if let Some(ctas) = ctas {
+                    how += ".multicast::cluster";
+                    operands += &format!(", {}", asm.arg(ctas, 'h'));
                 }
+                if let Some(policy) = policy {
+                    how += ".L2::cache_hint";
+                    operands += &format!(", {}", asm.arg(policy, 'l'));
+                }
+                format!("{name}.{rank}d.{how} {operands};")
             },
         )
+    }
+
+    /// What the L2 cache is to do with what is copied (PTX ISA, "createpolicy"), where that is anything special.
+    fn l2_policy(&mut self, evict: EvictionPolicy) -> Option<Value> {
+        let name = match evict {
+            EvictionPolicy::Normal => return None,
+            EvictionPolicy::First => "evict_first",
+            EvictionPolicy::Last => "evict_last",
+        };
+        let text = format!("createpolicy.fractional.L2::{name}.b64 $0, 1.0;");
+        Some(self.b.asm1(&text, "=l", Effect::Pure, Ty::I64, &[]))
     }
 
     pub fn tma_store(&mut self, op: ttng::AsyncTmaCopyLocalToGlobal) -> Result<()> {

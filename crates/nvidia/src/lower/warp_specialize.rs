@@ -219,8 +219,7 @@ impl Lower<'_, '_> {
     /// Partitions that the main warps run, side by side.
     fn split_main(&mut self, op: ttg::WarpSpecialize) -> Result<()> {
         let m = self.m;
-        let values: Vec<Val> =
-            op.captures(m).iter().map(|&v| self.val(v).cloned()).collect::<Result<_>>()?;
+        let values: Vec<Val> = op.captures(m).iter().map(|&v| self.val(v).cloned()).collect::<Result<_>>()?;
         self.barrier();
         let warp = self.uniform_warp();
         let main = (self.scope, self.num_warps);

@@ -287,9 +287,7 @@ impl Evaluator<'_> {
                 .note("a copy with a barrier goes on beside what follows until tle.gpu.barrier_wait")
                 .into());
         }
-        if self.eviction(args)? != tt::EvictionPolicy::Normal {
-            return Err(self.not_supported_yet("`eviction_policy` of a tle.gpu.copy with a `barrier`"));
-        }
+        let evict = self.eviction(args)?;
         let barrier = self.own_barrier_arg(args)?;
         let Some(all) = barrier.expect_bytes else {
             return Err(self
@@ -306,7 +304,7 @@ impl Evaluator<'_> {
         let mut b = builder!(self);
         let yes = b.int(1, Type::I1);
         let expect = ttng::BarrierExpect::build(&mut b, bar, yes, bytes);
-        let (cache, evict) = (tt::CacheModifier::None, tt::EvictionPolicy::Normal);
+        let cache = tt::CacheModifier::None;
         let copy = ttng::AsyncTmaCopyGlobalToLocal::build(
             &mut b, desc, &coord, bar, buffer, yes, cache, evict, false,
         );

@@ -589,8 +589,7 @@ impl Evaluator<'_> {
                     let coord = self.block_offsets(to, &offsets)?;
                     let pending = self.pending_hint()?;
                     let (desc, src) = (to.handle.value, part.handle.value);
-                    let copy =
-                        ttng::AsyncTmaCopyLocalToGlobal::build(&mut builder!(self), desc, &coord, src);
+                    let copy = ttng::AsyncTmaCopyLocalToGlobal::build(&mut builder!(self), desc, &coord, src);
                     if let Some(pending) = pending {
                         self.module.set_i32_attr(copy.0, marks::PENDING, pending);
                     }

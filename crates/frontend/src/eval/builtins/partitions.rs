@@ -103,7 +103,6 @@ impl Evaluator<'_> {
 
     /// Evaluates the default partition, if the default warps have one of their own.
     fn default_region(&mut self, op: ttg::WarpSpecialize, default: Option<Entry>) -> Eval<Value> {
-
         let range = self.range;
         let region = op.default_region(&self.module);
         let block = self.module.append_block(region, &[]);
