@@ -2,8 +2,10 @@
 
 `paged_decode.py` is the same at the level of work groups: there each block is divided among the warps, which have one small product to
 share, and meet at every step. Here a warp has blocks of its own, with their maxima, denominators and results; the warps meet once, behind
-the loop.
+the loop, or not at all where each has a head of keys and values for itself.
 """
+
+from functools import partial
 
 from paged_decode import check, combine_kernel
 
@@ -13,8 +15,9 @@ from tilewright import tle
 
 
 @triton.jit
-def store_merged(m_i, l_i, acc, o_ptr, lse_ptr, stride, GROUP: tl.constexpr):
-    """Stores what all warps have, of their first GROUP rows: maxima, denominators and results. Each warp adds up some of the columns."""
+def merged(m_i, l_i, acc, first, OF: tl.constexpr, GROUP: tl.constexpr):
+    """What OF warps have, from warp ``first`` on, of their first GROUP rows: the largest, the denominator, and the results in some of the columns,
+    which are this warp's to add up; and the number of the first of these."""
     warps: tl.constexpr = tl.num_warps()
     ROWS: tl.constexpr = acc.shape[0]
     D: tl.constexpr = acc.shape[1]
@@ -29,31 +32,37 @@ def store_merged(m_i, l_i, acc, o_ptr, lse_ptr, stride, GROUP: tl.constexpr):
     at = (own[:, None], row[:, None], tl.arange(0, D)[None, :])
     tl.store(tle.gpu.local_ptr(every_acc, at), acc, mask=there[:, None])
     tl.barrier()
-    m_of = tl.load(every_m)
-    m = tl.max(m_of, 0)
-    weights = tl.exp2(m_of - m[None, :])
-    total = tl.sum(tl.load(every_l) * weights, 0)
+    of = first + tl.arange(0, OF)[:, None]
     row = tl.arange(0, kept)
-    columns: tl.constexpr = D // warps
-    column = tl.warp_id() * columns + tl.arange(0, columns)
+    m_of = tl.load(tle.gpu.local_ptr(every_m, (of, row[None, :])))
+    m = tl.max(m_of, 0)
+    total = tl.sum(tl.load(tle.gpu.local_ptr(every_l, (of, row[None, :]))) * tl.exp2(m_of - m[None, :]), 0)
+    columns: tl.constexpr = D // OF
+    begin = (tl.warp_id() - first) * columns
+    column = begin + tl.arange(0, columns)
     acc = tl.zeros([kept, columns], dtype=tl.float32)
-    for of in tl.static_range(warps):
-        weight = tl.exp2(tl.load(tle.gpu.local_ptr(every_m, (of, row))) - m) / total
-        acc += tl.load(tle.gpu.local_ptr(every_acc, (of, row[:, None], column[None, :]))) * weight[:, None]
-    there = row < GROUP
-    tl.store(lse_ptr + row * stride, m + tl.log2(total), mask=there & (tl.warp_id() == 0))
-    tl.store(o_ptr + row[:, None] * (stride * D) + column[None, :], acc, mask=there[:, None])
+    for i in tl.static_range(OF):
+        weight = tl.exp2(tl.load(tle.gpu.local_ptr(every_m, (first + i, row))) - m)
+        acc += (
+            tl.load(tle.gpu.local_ptr(every_acc, (first + i, row[:, None], column[None, :])))
+            * weight[:, None]
+        )
+    return m, total, acc, begin
 
 
 @triton.jit(warp_level=True)
 def part_kernel(
     q_ptr, k_ptr, v_ptr, table_ptr, length_ptr, o_ptr, lse_ptr, scale, table_width, page_stride, row_stride, part,
     D: tl.constexpr, GROUP: tl.constexpr, ROWS: tl.constexpr, PAGE: tl.constexpr, BLOCK: tl.constexpr,
+    GROUPS: tl.constexpr,
 ):  # fmt: skip
-    """Attention of one group of heads to one part of its sequence: GROUP of the ROWS rows are heads, the others padding."""
-    warps: tl.constexpr = tl.num_warps()
-    sequence = tl.program_id(0)
-    group = tl.program_id(1)
+    """Attention of GROUPS groups of heads to one part of their sequence: GROUP of the ROWS rows are heads, the others padding.
+
+    The warps share out the groups, and where they are more the blocks of their group."""
+    warps: tl.constexpr = tl.num_warps() // GROUPS
+    group = tl.program_id(0) * GROUPS + tl.warp_id() // warps
+    groups = tl.num_programs(0) * GROUPS
+    sequence = tl.program_id(1)
     which = tl.program_id(2)
     length = tl.load(length_ptr + sequence)
     lo = which * part
@@ -61,15 +70,14 @@ def part_kernel(
     heads = tl.arange(0, ROWS)
     offs_d = tl.arange(0, D)
     offs_n = tl.arange(0, BLOCK)
-    head = (sequence * tl.num_programs(1) + group) * GROUP + heads
-    mine = heads < GROUP
+    head = (sequence * groups + group) * GROUP + heads
     table_ptr += sequence * table_width
-    q = tl.load(q_ptr + head[:, None] * D + offs_d[None, :], mask=mine[:, None], other=0.0)
+    q = tl.load(q_ptr + head[:, None] * D + offs_d[None, :], mask=(heads < GROUP)[:, None], other=0.0)
     m_i = tl.full([ROWS], -float("inf"), dtype=tl.float32)
     l_i = tl.zeros([ROWS], dtype=tl.float32)
     acc = tl.zeros([ROWS, D], dtype=tl.float32)
     scale *= 1.4426950408889634  # log2(e): exponentials are taken to base 2
-    for start in range(lo + tl.warp_id() * BLOCK, hi, warps * BLOCK):
+    for start in range(lo + tl.warp_id() % warps * BLOCK, hi, warps * BLOCK):
         n = start + offs_n
         inside = n < hi
         if PAGE % BLOCK == 0:  # all of the block in one page
@@ -90,28 +98,53 @@ def part_kernel(
         acc = tl.dot(p.to(v.dtype), v, acc * alpha[:, None])
         m_i = m_new
     if lo < hi:
-        to = (sequence * tl.num_programs(1) + group) * GROUP * tl.num_programs(2) + which
-        store_merged(m_i, l_i, acc, o_ptr + to * D, lse_ptr + to, tl.num_programs(2), GROUP)
+        if warps == 1:
+            store(m_i, l_i, acc, 0, o_ptr, lse_ptr, (sequence * groups + group) * GROUP, which, GROUP, D)
+        else:
+            first = tl.warp_id() // warps * warps
+            m, total, sums, begin = merged(m_i, l_i, acc, first, warps, GROUP)
+            store(m, total, sums, begin, o_ptr, lse_ptr, (sequence * groups + group) * GROUP, which, GROUP, D)
+
+
+@triton.jit
+def store(m, total, acc, begin, o_ptr, lse_ptr, head, which, GROUP: tl.constexpr, D: tl.constexpr):
+    """The results of GROUP heads from ``head`` on, in the columns from ``begin`` on, and what :func:`combine_kernel` weights them by."""
+    row = tl.arange(0, acc.shape[0])
+    column = begin + tl.arange(0, acc.shape[1])
+    to = (head + row) * tl.num_programs(2) + which
+    tl.store(lse_ptr + to, m + tl.log2(total), mask=(row < GROUP) & (begin == 0))
+    tl.store(o_ptr + to[:, None] * D + column[None, :], acc / total[:, None], mask=(row < GROUP)[:, None])
 
 
 def paged_decode(
-    q, k, v, table, lengths, o, o_parts, lse_parts, block: int = 16, num_warps: int = 4, num_stages: int = 2
+    q,
+    k,
+    v,
+    table,
+    lengths,
+    o,
+    o_parts,
+    lse_parts,
+    block: int = 16,
+    num_warps: int = 4,
+    num_stages: int = 2,
+    groups: int = 1,
 ) -> None:
     """Attention of q (sequences, heads, D) to the pages that ``table`` (sequences, pages) names, into o.
 
     :param k, v: (pages, rows in a page, heads of keys and values, D); ``lengths`` says how many rows a sequence has, at
         least one.
     :param o_parts, lse_parts: room for (sequences, heads, parts, D) and (sequences, heads, parts) float32.
-    :param block: rows in a step of a warp's loop.
+    :param block: rows in a step of a warp's loop. :param groups: heads of keys and values that the warps of a program share out.
     """
     sequences, heads, d = q.shape
     _, page, kv_heads, _ = k.shape
     parts = lse_parts.shape[2]
     group = heads // kv_heads
     part = triton.cdiv(triton.cdiv(table.shape[1] * page, parts), block) * block
-    part_kernel[(sequences, kv_heads, parts)](
+    part_kernel[(kv_heads // groups, sequences, parts)](
         q, k, v, table, lengths, o_parts, lse_parts, d**-0.5, table.shape[1], page * kv_heads * d, kv_heads * d, part,
-        D=d, GROUP=group, ROWS=max(16, triton.next_power_of_2(group)), PAGE=page, BLOCK=block,
+        D=d, GROUP=group, ROWS=max(16, triton.next_power_of_2(group)), PAGE=page, BLOCK=block, GROUPS=groups,
         num_warps=num_warps, num_stages=num_stages,
     )  # fmt: skip
     combine_kernel[(sequences * heads,)](
@@ -120,8 +153,10 @@ def paged_decode(
 
 
 def example(device) -> None:
-    """Of the sequences one ends before the last warps have a block."""
+    """Of the sequences one ends before the last warps have a block. A warp each for two heads of keys and values, and two."""
     check(device, paged_decode)
+    check(device, partial(paged_decode, groups=2, num_warps=2))
+    check(device, partial(paged_decode, groups=2))
 
 
 if __name__ == "__main__":

@@ -19,8 +19,9 @@ def part_kernel(
     D: tl.constexpr, GROUP: tl.constexpr, ROWS: tl.constexpr, PAGE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Attention of one group of heads to one part of its sequence: GROUP of the ROWS rows are heads, the others padding."""
-    sequence = tl.program_id(0)
-    group = tl.program_id(1)
+    # The programs of all heads of a page read it at about the same time.
+    group = tl.program_id(0)
+    sequence = tl.program_id(1)
     which = tl.program_id(2)
     length = tl.load(length_ptr + sequence)
     lo = which * part
@@ -28,7 +29,7 @@ def part_kernel(
     heads = tl.arange(0, ROWS)
     offs_d = tl.arange(0, D)
     offs_n = tl.arange(0, BLOCK)
-    head = (sequence * tl.num_programs(1) + group) * GROUP + heads
+    head = (sequence * tl.num_programs(0) + group) * GROUP + heads
     q = tl.load(q_ptr + head[:, None] * D + offs_d[None, :], mask=heads[:, None] < GROUP, other=0.0)
     m_i = tl.full([ROWS], -float("inf"), dtype=tl.float32)
     l_i = tl.zeros([ROWS], dtype=tl.float32)
@@ -90,7 +91,7 @@ def paged_decode(
     parts = lse_parts.shape[2]
     group = heads // kv_heads
     part = triton.cdiv(triton.cdiv(table.shape[1] * page, parts), block) * block
-    part_kernel[(sequences, kv_heads, parts)](
+    part_kernel[(kv_heads, sequences, parts)](
         q, k, v, table, lengths, o_parts, lse_parts, d**-0.5, table.shape[1], page * kv_heads * d, kv_heads * d, part,
         D=d, GROUP=group, ROWS=max(16, triton.next_power_of_2(group)), PAGE=page, BLOCK=block,
         num_warps=num_warps, num_stages=num_stages,
