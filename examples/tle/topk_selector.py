@@ -101,11 +101,15 @@ def count_digits(threshold, key, inside, counts, RADIX: tl.constexpr):
 
 @triton.jit
 def narrowed_among(threshold, key, inside, counts, picked, RADIX: tl.constexpr):
-    """The threshold with one more digit, of keys in registers."""
-    counts.store(tl.zeros([1 << RADIX], tl.int32))
+    """The threshold with one more digit, of keys in registers; ``counts`` are zeros."""
     count_digits(threshold, key, inside, counts, RADIX)
     threshold, _ = threshold.narrowed(counts.load(), picked, RADIX)
     return threshold
+
+
+@triton.jit
+def set_to_zero(counts):
+    counts.store(tl.zeros(counts.shape, tl.int32))
 
 
 @triton.jit
@@ -117,10 +121,12 @@ def take_places(counter, taken):
 
 @triton.jit
 def select_among(threshold, key, index, inside, out, counts, picked, RADIX: tl.constexpr):
-    """Writes the indices of the largest of the keys in registers, as many as ``threshold`` wants."""
+    """Writes the indices of the largest of the keys in registers, as many as ``threshold`` wants. ``counts`` are zeros for each round."""
     selected = threshold.wanted
+    round = tl.zeros([], tl.int32)
     while threshold.is_found() == 0:
-        threshold = narrowed_among(threshold, key, inside, counts, picked, RADIX)
+        threshold = narrowed_among(threshold, key, inside, counts.slot(round), picked, RADIX)
+        round += 1
     next_larger = tle.gpu.alloc([1], dtype=tl.int32, init_value=tl.zeros([1], tl.int32))
     begin = selected - threshold.wanted
     next_equal = tle.gpu.alloc([1], dtype=tl.int32, init_value=begin + tl.zeros([1], tl.int32))
@@ -147,8 +153,11 @@ def sampled_bound(x_ptr, n, end, selected, counts, picked, SAMPLE: tl.constexpr,
     stride = n // SAMPLE * 32
     there = tl.minimum(end // stride * 32 + tl.minimum(end % stride, 32), SAMPLE)
     threshold = unknown_threshold(tl.full([], 32, tl.int32), there, wanted)
+    round = tl.zeros([], tl.int32)
     while (threshold.unknown > 0) & (threshold.equal * 4 > wanted) & (there > wanted):
-        threshold = narrowed_among(threshold, key, inside, counts, picked, RADIX)
+        threshold = narrowed_among(threshold, key, inside, counts.slot(round), picked, RADIX)
+        round += 1
+    set_to_zero(counts)
     return threshold.bits
 
 
@@ -225,7 +234,7 @@ def select_by_counting(x_ptr, out, n, begin, stop, end, selected, counts, picked
     larger_before = tl.zeros([], tl.int32)
     equal_before = begin
     while threshold.is_found() == 0:
-        counts.store(tl.zeros([bins], tl.int32))
+        set_to_zero(counts)
         for first in range(begin, stop, TILE):
             at = first + tl.arange(0, TILE)
             key = to_key(tl.load(x_ptr + at, mask=at < n, other=0.0))
@@ -284,7 +293,9 @@ def select_kernel(
     out = indices_ptr + row * K
     end = tl.load(ends_ptr + row)
     selected = tl.minimum(end, K)
-    counts = tle.gpu.alloc([1 << RADIX], dtype=tl.int32)
+    # Of each round, so that zeros are there while the first elements come.
+    counts = tle.gpu.alloc([(32 + RADIX - 1) // RADIX, 1 << RADIX], dtype=tl.int32)
+    set_to_zero(counts)
     picked = tle.gpu.alloc([3, 1], dtype=tl.int32)
     if SAMPLE == 0:
         select_short(x_ptr, out, n, end, selected, counts, picked, ROOM, RADIX)
@@ -308,22 +319,33 @@ def select_kernel(
             if part == 0:
                 select_gathered(all_keys, all_indices, held, selected, out, counts, picked, RADIX)
         else:
-            select_by_counting(x_ptr, out, n, begin, stop, end, selected, counts, picked, MESH, TILE, RADIX)
+            select_by_counting(
+                x_ptr, out, n, begin, stop, end, selected, counts.slot(0), picked, MESH, TILE, RADIX
+            )
     if part == 0 and end < K:
         for first in range(0, K, 1024):
             i = first + tl.arange(0, 1024)
             tl.store(out + i, -1, mask=(i >= end) & (i < K))
 
 
+#: Elements that one program's registers hold.
+SHORT = 8192
+
+
 def parts_of(n, rows):
     """Programs that share a row of ``n`` scores."""
     most = max(1, min(16, triton.next_power_of_2(n) // 4096))
-    wanted = max(128 // rows, triton.cdiv(n, 131072))
-    return min(most, triton.next_power_of_2(max(1, wanted)))
+    return min(most, triton.next_power_of_2(max(1, 128 // rows)))
+
+
+def room_of(n, k, sample):
+    """How many elements of a row a sample lets pass, and some more, as far as there is shared memory: rows of which more pass are counted."""
+    average = k * sample / n
+    return min(SHORT, triton.next_power_of_2(int(1.2 * k * (1 + 4 / average**0.5 + 4 / average))))
 
 
 def select(
-    x, ends, k, indices, parts=None, radix=11, num_warps=None, room=None, sample=4096, each=8, maxnreg=None
+    x, ends, k, indices, parts=None, radix=11, num_warps=None, room=None, sample=4096, each=16, maxnreg=None
 ):
     """Puts the indices of the ``k`` largest of the first ``ends[row]`` scores of each row into ``indices``.
 
@@ -332,11 +354,11 @@ def select(
     :param each: elements that a thread reads at a time.
     """
     rows, n = x.shape
-    short = triton.next_power_of_2(n)
-    room = min(room or max(8192, triton.next_power_of_2(4 * k)), short)
-    parts = (parts or parts_of(n, rows)) if room < short else 1
-    sample = 0 if room == short else min(sample, short // 2)
-    num_warps = num_warps or (32 if n > 32768 * parts else 16)
+    whole = triton.next_power_of_2(n)
+    room = min(room or (whole if n <= SHORT else room_of(n, k, sample)), whole)
+    parts = (parts or parts_of(n, rows)) if room < whole else 1
+    sample = 0 if room == whole else min(sample, whole // 2)
+    num_warps = num_warps or (32 if n >= 131072 * parts else 16)
     mesh = tle.device_mesh({"block_cluster": parts})
     options = {"num_warps": num_warps, "maxnreg": maxnreg}
     tile = 32 * each * num_warps
@@ -364,7 +386,7 @@ def main():
         x[1, 1::2] = x[1, 1]
         ends = np.array([4000, 3001], np.int32)
         indices = np.full((2, 256), -2, np.int32)
-        select(x, ends, 256, indices, parts)
+        select(x, ends, 256, indices, parts, room=1024 * (5 - parts), sample=512)
         check(x, ends, 256, indices)
         print(f"256 of 4000 scores, {parts} programs a row")
 
