@@ -58,17 +58,19 @@ class Ranks:
         self.scratch = _aligned(scratch)
         words = _layout.TABLE.value + count
         flags = _aligned(words * 8)
-        flag_bytes = programs * _layout.GROUPS.value * count * 4
+        flag_bytes = programs * _layout.GROUPS.value * count * 8
         #: What a piece begins with: names, offsets and bytes.
         self.parts = [
             ("the header", 0, _layout.SIGNAL.value * 8),
             ("signals", _layout.SIGNAL.value * 8, _layout.SIGNALS.value * 8),
             ("the table of ranks", _layout.TABLE.value * 8, count * 8),
-            ("barrier flags", flags, flag_bytes),
+            ("flags", flags, flag_bytes),
+            ("how often flags were taken", _aligned(flags + flag_bytes), flag_bytes),
         ]
         self._flags = flags
+        self._taken = _aligned(flags + flag_bytes)
         self._slot_programs = min(programs, slot_programs)
-        self._epochs = _aligned(flags + flag_bytes)
+        self._epochs = _aligned(self._taken + flag_bytes)
         epoch_bytes = self._slot_programs * count * 4
         self._slots = _aligned(self._epochs + epoch_bytes)
         slot_bytes = self._slot_programs * 2 * count * _layout.SLOT.value * 8
@@ -99,6 +101,7 @@ class Ranks:
         words[_layout.SLOT_PROGRAMS.value] = self._slot_programs
         words[_layout.STAGING.value] = self._staging // _ALIGNMENT
         words[_layout.STAGING_BYTES.value] = self._staging_bytes
+        words[_layout.TAKEN.value] = (self._taken - self._flags) // 8
         words[_layout.TABLE.value : _layout.TABLE.value + self.count] = np.asarray(bases) // 16
         words[_layout.BASE.value] = bases[rank] // 16
         return words
@@ -106,7 +109,7 @@ class Ranks:
     def signal_at(self, offset):
         """What waits for the word at an offset of a piece wait for, in words."""
         _, signals, _ = self.parts[1]
-        flag = (offset - self._flags) // 4
+        flag = (offset - self._flags) // 8
         if offset < self._flags:
             return f"signal {(offset - signals) // 8}"
         if offset >= self._slots:

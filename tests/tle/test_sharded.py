@@ -386,3 +386,36 @@ def test_what_cannot_be_a_part(device):
         pytest.raises(ValueError, match="needs 512 bytes of symmetric memory"),
     ):
         check_reshard(spec(["device"]), spec(), (16, 32), as_value=True)
+
+
+@triton.jit
+def strided_kernel(x_ptr, out_ptr, from_next_ptr, mesh: tl.constexpr, N: tl.constexpr):
+    # Every other element is this member's part.
+    at = 2 * tl.arange(0, N)
+    how: tl.constexpr = tle.sharding(mesh, ["device"])
+    x = tle.make_sharded_tensor(x_ptr + at, how)
+    tl.store(out_ptr + tl.arange(0, N * mesh.size), tl.load(tle.reshard(x + x, tle.sharding(mesh))))
+    tl.store(
+        from_next_ptr + tl.arange(0, N), tl.load(tle.remote(x, (tle.shard_id(mesh, 0) + 1) % mesh.size, mesh))
+    )
+    whole = tle.reshard(x, tle.sharding(mesh))
+    tle.distributed_barrier(mesh)
+    tl.store(
+        tle.make_sharded_tensor(x_ptr + at + 1, how),
+        tl.sum(tl.load(whole)).to(tl.float32) + tl.zeros([N], tl.float32),
+    )
+
+
+def test_blocks_of_pointers(device):
+    mesh, n = tle.device_mesh({"device": 3}), 8
+    data = [np.arange(2 * n, dtype=np.float32) + 100 * rank for rank in range(3)]
+    want = np.concatenate([part[::2] for part in data])
+    with simulated_mesh(1, 3):
+        x = distributed.from_parts(data)
+        out, from_next = distributed.zeros(3 * n), distributed.zeros(n)
+        strided_kernel[(1,)](x, out, from_next, mesh, n)
+    for rank in range(3):
+        np.testing.assert_array_equal(out.parts[rank], 2 * want)
+        np.testing.assert_array_equal(from_next.parts[rank], data[(rank + 1) % 3][::2])
+        np.testing.assert_array_equal(x.parts[rank][::2], data[rank][::2])
+        np.testing.assert_array_equal(x.parts[rank][1::2], want.sum())

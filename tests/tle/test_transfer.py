@@ -65,7 +65,7 @@ def test_sums_that_become_whole(device, how, partial, split, shape, dtype):
 
 
 @pytest.mark.parametrize("ranks", [2, 4, 8])
-@pytest.mark.parametrize("transition", ["all-gather", "reduce-scatter", "all-reduce"])
+@pytest.mark.parametrize("transition", list(_cost.ALGORITHMS))
 def test_every_algorithm(device, ranks, transition):
     """Random shapes, by as many programs as come: parts of less than a tile, of several, and such as end within one."""
     mesh = tle.device_mesh({"device": ranks})
@@ -78,7 +78,10 @@ def test_every_algorithm(device, ranks, transition):
             "all-gather": (parts, whole),
             "reduce-scatter": (sums, parts),
             "all-reduce": (sums, whole),
+            "all-to-all": (parts, spec([None, "device"] if dim == 0 else ["device"], mesh=mesh)),
         }[transition]
+        if transition == "all-to-all":
+            shape = (rows * ranks, columns * ranks)
         assert a.transition(b) == transition
         dtype = rng.choice([np.float16, np.float32, np.int64])
         for how in _cost.ALGORITHMS[transition]:
@@ -99,7 +102,11 @@ def test_every_algorithm(device, ranks, transition):
         # What would be in several pieces, or is of two kinds.
         ({"split": [["node", "device"]]}, {"split": ["device"]}, None),
         ({"partial": ["node", "device"]}, {"split": ["node"]}, None),
-        ({"split": ["device"]}, {"split": [None, "device"]}, None),
+        ({"split": [["node", "device"]]}, {"split": ["device", "node"]}, None),
+        ({"split": ["device"]}, {"split": [None, "device"]}, "all-to-all"),
+        ({"split": [["node", "device"]]}, {"split": ["node", "device"]}, "all-to-all"),
+        ({"split": ["device", "node"]}, {"split": [None, ["node", "device"]]}, "all-to-all"),
+        ({"split": [["device", "node"]], "partial": []}, {"split": [None, ["device", "node"]]}, "all-to-all"),
     ],
 )
 def test_around_some_axes(device, source, to, what):
@@ -110,7 +117,7 @@ def test_around_some_axes(device, source, to, what):
             with pytest.raises(triton.CompilationError, match="has no algorithm 'ring': it is no all-gather"):
                 check(a, b, (16, 24), how="ring")
         else:
-            for how in ("ring", "push", "low_latency"):
+            for how in _cost.ALGORITHMS[what][1:]:
                 check(a, b, (16, 24), np.int32, how, launches=2)
 
 
@@ -214,7 +221,7 @@ def test_what_others_have_stored_is_seen_behind_a_barrier_of_all(device):
             "S0",
             "S1",
             "ring",
-            r"has no algorithm 'ring': it is no all-gather, reduce-scatter or all-reduce alone",
+            r"has no algorithm 'ring': it is all-to-all, for which there is one_shot, push, low_latency",
         ),
         (
             "S0",

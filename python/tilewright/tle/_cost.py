@@ -14,6 +14,8 @@ reduce-scatter    ring                                          S (n - 1) / n   
 both              push                                          S (n - 1) / n                2
 both              low latency                                   2 S (n - 1) / n              1
 all-to-all        one shot         S (n - 1) / n²                                            2
+all-to-all        push                                          S (n - 1) / n²               2
+all-to-all        low latency                                   2 S (n - 1) / n²             1
 all-reduce        one shot         S (n - 1)                                                 2
 all-reduce        two shots        S (n - 1) / n                S (n - 1) / n                3
 all-reduce        ring                                          2 S (n - 1) / n              2 n - 1
@@ -49,7 +51,7 @@ SENT = 8192
 ALGORITHMS = {
     "all-gather": ("one_shot", "ring", "push", "low_latency"),
     "reduce-scatter": ("one_shot", "ring", "push", "low_latency"),
-    "all-to-all": ("one_shot",),
+    "all-to-all": ("one_shot", "push", "low_latency"),
     "all-reduce": ("one_shot", "two_shot", "ring", "push", "low_latency"),
 }
 
@@ -101,12 +103,13 @@ def cost(transition, algorithm, nbytes, nodes=1, devices=1, links=None):
         meetings = n + 1 if transition == "all-gather" else 2 * n - 1
         return meetings * latency + moved
     if algorithm == "low_latency":
-        sent = nbytes if transition == "all-reduce" else nbytes / n
+        sent = {"all-reduce": nbytes, "all-to-all": nbytes / n**2}.get(transition, nbytes / n)
         return latency + _seconds(links, nodes, devices, 0, 2 * sent)
     if algorithm == "push":
         meetings, times = (4, 2) if transition == "all-reduce" else (2, 1)
         turns = _math.ceil(nbytes / n / (2 * PROGRAMS * SENT)) * PUSHED.get(transition, 0)
-        return meetings * latency + max(turns, _seconds(links, nodes, devices, 0, times * nbytes / n))
+        sent = nbytes / n**2 if transition == "all-to-all" else times * nbytes / n
+        return meetings * latency + max(turns, _seconds(links, nodes, devices, 0, sent))
     read, written = {
         "all-gather": (nbytes / n, 0),
         "reduce-scatter": (nbytes / n, 0),

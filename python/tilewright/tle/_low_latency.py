@@ -18,13 +18,17 @@ from ..language._marker import constexpr_function, jit
 from ..language.standard import sum as _sum
 from . import _ranks, _transfer
 
+#: Words that a program sends to all members at once at most: its threads have registers for so many.
+OF_ALL = core.constexpr(4096)
+
 
 @constexpr_function
 def _tile(size, itemsize, members):
-    # Elements that a program sends to each at once: what a slot holds, or less, so that the programs have some each, and threads registers for all.
-    most = 4 * min(_ranks.SLOT, 4096 // members) // itemsize
+    # Elements that a program sends to each at once: what a slot holds, or less, so that the programs have some each (two a multiprocessor, where one would
+    # have many), and threads registers for all.
+    most = 4 * min(_ranks.SLOT, OF_ALL // members) // itemsize
     tile = 128
-    while tile < most and tile * 128 < size:
+    while tile < most and tile * (128 if tile * itemsize < 2048 else 256) < size:
         tile = 2 * tile
     return tile
 
@@ -114,8 +118,28 @@ def _positions(x, to: core.constexpr, item, box: core.constexpr):
 
 
 @jit
+def _exchanged(bits, mine, theirs, epoch, memory, count: core.constexpr):
+    """Sends a row of words to each member's slots, and gives the rows that have come to this one's."""
+    slot = (epoch & 1) * (count * _ranks.SLOT) + core.arange(0, bits.shape[1])[None, :]
+    flag = epoch.to(core.int64) << 32
+    data = bits.to(core.int64) & 0xFFFFFFFF
+    core.atomic_xchg(theirs + slot, flag | data, sem="relaxed", scope="sys")
+    return _ranks._wait(mine + slot, flag, memory, flagged=True).to(core.int32)
+
+
+@jit
+def _slots(count: core.constexpr, memory, ranks):
+    """For a program and a column of members: its epochs with them, their slots here, and this rank's slots there."""
+    program = _ranks._program()
+    epochs = _ranks._as(_ranks._part(memory, _ranks.EPOCHS), core.int32) + program * count + ranks
+    slots = _ranks._as(_ranks._part(memory, _ranks.SLOTS), core.int64) + program * (2 * count * _ranks.SLOT)
+    there = _ranks._of_rank(count, slots, ranks) + _ranks._rank(count) * _ranks.SLOT
+    return epochs, slots + ranks * _ranks.SLOT, there
+
+
+@jit
 def exchange(x, to: core.constexpr, out, count: core.constexpr, size: core.constexpr):
-    """What becomes whole, or is added up, along some axes; ``size`` is the bytes of an element."""
+    """What becomes whole, is added up, or is split along another dimension, along some axes; ``size`` is the bytes of an element."""
     what: core.constexpr = x.spec.transition(to)
     members: core.constexpr = x.spec.members(to)
     plan: core.constexpr = x.spec.boxes(to, x.shape)
@@ -123,43 +147,98 @@ def exchange(x, to: core.constexpr, out, count: core.constexpr, size: core.const
     elements: core.constexpr = _transfer._product(box)
     tile: core.constexpr = _tile(elements, size, members)
     dtype: core.constexpr = x.handle.dtype.element_ty
-    me = _ranks._rank(count)
-    number = _ranks._number_of(me, x.spec.ranks())
+    number = _ranks._number_of(_ranks._rank(count), x.spec.ranks())
     # A row for each member.
     places = core.arange(0, members)[:, None]
     numbers = _transfer._at(x, to, number, places)
-    ranks = _ranks._look_up(numbers, x.spec.ranks())
     # Where what goes to each begins, and what comes from each.
     send = _transfer._box(x, to, places * 0, numbers, plan[1], box)[1]
     take = _transfer._box(x, to, places, number, plan[1], box)[2]
     memory = _ranks._memory(count)
     program = _ranks._program()
     taking = core.minimum(_transfer._programs(), core.load(memory + _ranks.SLOT_PROGRAMS))
-    epochs = _ranks._as(_ranks._part(memory, _ranks.EPOCHS), core.int32) + program * count + ranks
-    slots = _ranks._as(_ranks._part(memory, _ranks.SLOTS), core.int64) + program * (2 * count * _ranks.SLOT)
-    theirs = _ranks._of_rank(count, slots, ranks) + me * _ranks.SLOT
-    own = slots + ranks * _ranks.SLOT
-    words = core.arange(0, tile * size // 4)[None, :]
+    found = _slots(count, memory, _ranks._look_up(numbers, x.spec.ranks()))
+    epochs, mine, theirs = found[0], found[1], found[2]
     if program < taking:
         epoch = core.load(epochs)
         for item in range(program, _transfer._pieces(elements, tile), taking):
             epoch = _next(epoch)
-            slot = (epoch & 1) * (count * _ranks.SLOT) + words
-            flag = epoch.to(core.int64) << 32
             at = item * tile + core.arange(0, tile)[None, :]
             inside = at < elements
             there, here = _positions(x, to, at, box)
-            if what == "reduce-scatter":
+            if what == "reduce-scatter" or what == "all-to-all":
                 value = core.load(x.handle + send + there, mask=inside)
             else:
                 value = core.load(x.handle + there, mask=inside)
-            data = _as_words(_bits(value, size)).to(core.int64) & 0xFFFFFFFF
-            core.atomic_xchg(theirs + slot, flag | data, sem="relaxed", scope="sys")
-            seen = _ranks._wait(own + slot, flag, memory, flagged=True)
-            come = _values(_of_words(seen.to(core.int32), 8 * size), dtype)
-            if what == "all-gather":
+            seen = _exchanged(_as_words(_bits(value, size)), mine, theirs, epoch, memory, count)
+            come = _values(_of_words(seen, 8 * size), dtype)
+            if what == "all-gather" or what == "all-to-all":
                 core.store(out + take + here, come, mask=inside)
             else:
                 core.store(out + here, _sum(come, 0)[None, :], mask=inside)
         core.store(epochs, epoch)
         core.debug_barrier()
+
+
+# ---- values -----------------------------------------------------------------------------------------------------
+
+
+@constexpr_function
+def _between(counts, box):
+    # A shape of boxes, with how often each dimension is cut beside what lies inside.
+    return [counts[k // 2] if k % 2 == 0 else box[k // 2] for k in range(2 * len(box))]
+
+
+@constexpr_function
+def _cuts_first(rank):
+    return [2 * (k % rank) + k // rank for k in range(2 * rank)]
+
+
+@constexpr_function
+def _cuts_beside(rank):
+    return [k // 2 + k % 2 * rank for k in range(2 * rank)]
+
+
+@jit
+def _rows(value, counts: core.constexpr, box: core.constexpr, members: core.constexpr):
+    """A tensor, cut into boxes, as a row for each."""
+    boxes = core.permute(core.reshape(value, _between(counts, box)), _cuts_first(len(box)))
+    return core.reshape(boxes, [members, _transfer._product(box)])
+
+
+@jit
+def _of_rows(rows, counts: core.constexpr, box: core.constexpr, shape: core.constexpr):
+    """The other way round."""
+    boxes = core.permute(core.reshape(rows, list(counts) + list(box)), _cuts_beside(len(box)))
+    return core.reshape(boxes, shape)
+
+
+@jit
+def value_of(x, value, to: core.constexpr, count: core.constexpr):
+    """A program's ``value``, which is its part of ``x``, distributed otherwise; of programs that have slots."""
+    what: core.constexpr = x.spec.transition(to)
+    members: core.constexpr = x.spec.members(to)
+    plan: core.constexpr = x.spec.boxes(to, x.shape)
+    box: core.constexpr = plan[0]
+    mine: core.constexpr = to.local_shape(x.shape)
+    size: core.constexpr = _transfer._itemsize(value.dtype)
+    number = _ranks._number_of(_ranks._rank(count), x.spec.ranks())
+    numbers = _transfer._at(x, to, number, core.arange(0, members)[:, None])
+    memory = _ranks._memory(count)
+    found = _slots(count, memory, _ranks._look_up(numbers, x.spec.ranks()))
+    # What was counted last is stored by one thread of each, and read here by all.
+    core.debug_barrier()
+    epoch = _next(core.load(found[0]))
+    if what == "reduce-scatter" or what == "all-to-all":
+        rows = _rows(value, x.spec.cuts(to, x.shape), box, members)
+    else:
+        rows = core.broadcast_to(
+            core.reshape(value, [1, _transfer._product(box)]), [members, _transfer._product(box)]
+        )
+    seen = _exchanged(_as_words(_bits(rows, size)), found[1], found[2], epoch, memory, count)
+    core.store(found[0], epoch)
+    come = _values(_of_words(seen, 8 * size), value.dtype)
+    if what == "all-gather" or what == "all-to-all":
+        return _of_rows(come, plan[1], box, mine)
+    else:
+        return core.reshape(_sum(come, 0), mine).to(value.dtype)

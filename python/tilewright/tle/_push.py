@@ -1,6 +1,6 @@
 """Moving large tensors by stores: a member stores at others what they need of its part, as links carry more of what is written than of what is read.
 
-What becomes whole is stored where it stays. What is added up is stored in *staging*, of which each program has two pieces for each member on each rank:
+What becomes whole, or is split along another dimension, is stored where it stays. What is added up is stored in *staging*, of which each program has two pieces for each member on each rank:
 
 .. code-block:: text
 
@@ -57,6 +57,27 @@ def whole(x, to: core.constexpr, out, count: core.constexpr, most: core.constexp
         at = _transfer._tile(x, to, piece, plan, most)
         value = core.load(x.handle + at[0], mask=at[2])
         _store_at_all(x, to, own, out + begin + at[1], value, at[2], count)
+    _ranks._barrier(count, to.ranks(), None)
+
+
+@jit
+def across(x, to: core.constexpr, out, count: core.constexpr, most: core.constexpr):
+    """What is split along another dimension: each stores at the others the box that is theirs, beginning with the next one."""
+    members: core.constexpr = x.spec.members(to)
+    plan: core.constexpr = x.spec.boxes(to, x.shape)
+    number = _ranks._number_of(_ranks._rank(count), x.spec.ranks())
+    own = _transfer._part(x.spec.group(to), number)
+    begin = _transfer._box(x, to, own, number, plan[1], plan[0])[2]
+    _ranks._barrier(count, to.ranks(), None)
+    for piece in range(_ranks._program(), _transfer._tiles(plan, most), _transfer._programs()):
+        at = _transfer._tile(x, to, piece, plan, most)
+        for k in core.static_range(members):
+            place = (own + 1 + k) % members
+            theirs = _transfer._at(x, to, number, place)
+            send = _transfer._box(x, to, number * 0, theirs, plan[1], plan[0])[1]
+            value = core.load(x.handle + send + at[0], mask=at[2])
+            there = _ranks._look_up(theirs, x.spec.ranks())
+            core.store(_ranks._of_rank(count, out + begin + at[1], there), value, mask=at[2])
     _ranks._barrier(count, to.ranks(), None)
 
 
@@ -129,14 +150,14 @@ def summed(x, to: core.constexpr, out, count: core.constexpr, size: core.constex
         piece = turn % 2 * (members * tile)
         if turn < turns:
             if turn > 1:
-                _transfer._take(free + peers, memory)
+                _ranks._take(memory, free + peers)
             given = _given(x, to, program + turn * taking, rows, plan, tile)
             value = core.load(x.handle + given[0], mask=given[1])
             core.store(there + piece + _inside(value.shape[1], value.shape[2])[None, :, :], value)
             core.debug_barrier()
             core.atomic_add(told, 1, sem="release", scope="sys")
         if turn > 0:
-            _transfer._take(full + peers, memory)
+            _ranks._take(memory, full + peers)
             made = _made(x, to, program + (turn - 1) * taking, own, plan, tile)
             come = staging + (members * tile - piece) + _inside(made[1].shape[0], made[1].shape[1])
             total = core.load(come)
@@ -149,6 +170,6 @@ def summed(x, to: core.constexpr, out, count: core.constexpr, size: core.constex
             core.debug_barrier()
             core.atomic_add(freed, 1, sem="release", scope="sys")
     for _ in range(core.minimum(turns, 2)):
-        _transfer._take(free + peers, memory)
+        _ranks._take(memory, free + peers)
     if becomes_whole:
         _ranks._barrier(count, to.ranks(), None)

@@ -15,14 +15,18 @@ word                            what it is
 7                               where this rank's piece begins, in units of 16 bytes
 8, 9, 10                        where the epochs and the slots of words with flags begin, and how many programs have some
 11, 12                          where the staging begins, and its bytes
+13                              words from a flag to how often it has been taken
 16 …                            signals, :data:`SIGNALS` of them
 16 + SIGNALS …                  where each rank's piece begins, as this one reaches it, in units of 16 bytes
-flags                           32 bits for each program of the grid, group of ranks and rank, for barriers
+flags                           64 bits for each program of the grid, group of ranks and rank: how often that rank has raised it here
+taken                           as many: how often this rank has taken each
 epochs                          32 bits for each program and rank: how often they have exchanged words with flags
 slots                           for each program two for each rank, of :data:`SLOT` words, which that rank writes in turn (``_low_latency.py``)
 scratch                         of each program of the grid, for values that others fetch
 staging                         of as many programs as find room there, for what others store (``_push.py``)
 ==============================  ============================================================================
+
+A flag counts up, and only its one other rank writes to it: its own rank counts beside it what it has waited for, so that none is changed from two sides.
 
 :mod:`tilewright.distributed` writes that, and places arrays behind it.
 """
@@ -44,6 +48,7 @@ SLOTS = core.constexpr(9)
 SLOT_PROGRAMS = core.constexpr(10)
 STAGING = core.constexpr(11)
 STAGING_BYTES = core.constexpr(12)
+TAKEN = core.constexpr(13)
 SIGNAL = core.constexpr(16)
 SIGNALS = core.constexpr(8192)
 GROUPS = core.constexpr(8)
@@ -129,7 +134,18 @@ def _flags(memory, group: core.constexpr):
     # Of this program and a group: one for each rank. Members that come to the barriers of two groups in another order wait forever, and don't
     # take one's flag for the other's.
     place = _program() * GROUPS + group
-    return _as(_part(memory, FLAGS), core.int32) + place * core.load(memory + RANKS)
+    return _as(_part(memory, FLAGS), core.int64) + place * core.load(memory + RANKS)
+
+
+@jit
+def _take(memory, flags):
+    """Waits until flags have been raised once more than they have been taken."""
+    taken = flags + core.load(memory + TAKEN)
+    # What was taken last is stored by one thread, and read here by all.
+    core.debug_barrier()
+    due = core.load(taken) + 1
+    _wait(flags, due, memory)
+    core.store(taken, due)
 
 
 @constexpr_function
@@ -164,8 +180,7 @@ def _number_of(rank, members: core.constexpr):
 
 @jit
 def _meet(ranks: core.constexpr, members: core.constexpr, me, sent: core.constexpr):
-    # Flags are raised by as many threads, behind what all threads have written, and as many wait for the others'. (Its own it raises, too: so there
-    # is none for which nobody waits.)
+    # Flags are raised by as many threads, behind what all threads have written, and as many wait for the others'. (Its own it raises, too.)
     count: core.constexpr = len(members)
     # (One that is alone meets nobody; its threads do.)
     core.debug_barrier()
@@ -174,8 +189,15 @@ def _meet(ranks: core.constexpr, members: core.constexpr, me, sent: core.constex
         flags = _flags(memory, _group(members, GROUPS))
         others = _look_up(core.arange(0, count), members)
         core.atomic_add(_of_rank(ranks, flags, others) + me, 1, sem=sent, scope="sys")
-        _wait(flags + others, 1, memory)
-        core.atomic_add(flags + others, -1, sem="relaxed", scope="sys")
+        _take(memory, flags + others)
+
+
+@jit
+def _is_member(members: core.constexpr, me):
+    found = me == members[0]
+    for k in core.static_range(1, len(members)):
+        found = found | (me == members[k])
+    return found
 
 
 @jit
@@ -186,10 +208,7 @@ def _barrier(ranks: core.constexpr, members: core.constexpr, order: core.constex
     if len(members) == ranks:
         _meet(ranks, members, me, sent)
     else:
-        is_member = me == members[0]
-        for k in core.static_range(1, len(members)):
-            is_member = is_member | (me == members[k])
-        if is_member:
+        if _is_member(members, me):
             _meet(ranks, members, me, sent)
 
 

@@ -9,7 +9,7 @@ buffers of their shared memory.
 from ..language import core
 from ..language._marker import constexpr_function, jit
 from ..language.standard import sum as _sum_of
-from . import _clustered, _ranks, _transfer
+from . import _clustered, _low_latency, _ranks, _transfer
 
 
 @constexpr_function
@@ -82,19 +82,21 @@ def _along(n, d, rank):
     return [n if k == d else 1 for k in range(rank)]
 
 
+@constexpr_function
+def _lies_in_order(dtype, shape):
+    # Whether a member's part lies in memory, in row-major order.
+    return dtype.is_ptr() and len(shape) == 0
+
+
 @jit
 def make_sharded_tensor(handle, sharding: core.constexpr, shape: core.constexpr = None):
     """A tensor that is distributed as ``sharding`` says, of whose parts ``handle`` is this member's: a pointer to it in symmetric memory, where it lies in
-    row-major order, or a block, its value.
+    row-major order, a block of pointers to its elements, or a block, its value.
 
     :param shape: the shape of the whole tensor; of a block it need not be given. Dimensions that are split divide evenly.
     """
     spec: core.constexpr = sharding.movable()
-    if handle.dtype.is_ptr():
-        core.static_assert(
-            len(handle.shape) == 0,
-            "not supported yet: tle.make_sharded_tensor of a block of pointers; give the pointer to the part's first element",
-        )
+    if _lies_in_order(handle.dtype, handle.shape):
         core.static_assert(
             shape is not None, "tle.make_sharded_tensor of a pointer needs `shape`, that of the whole tensor"
         )
@@ -124,7 +126,10 @@ def _pointers(x):
         x.handle.dtype.is_ptr(),
         "this sharded tensor is a value, and lies in no memory: it has no places to write to",
     )
-    return x.handle + _offsets(x.spec.local_shape(x.shape))
+    if len(x.handle.shape) > 0:
+        return x.handle
+    else:
+        return x.handle + _offsets(x.spec.local_shape(x.shape))
 
 
 @jit
@@ -206,14 +211,15 @@ def _staged(x, count: core.constexpr):
     # A pointer to this member's part, where others reach it.
     if x.spec.is_of_cluster():
         return _clustered.staged(_value(x), _transfer._product(x.spec.local_shape(x.shape)))
-    elif x.handle.dtype.is_ptr():
+    elif _lies_in_order(x.handle.dtype, x.handle.shape):
         return x.handle
     else:
         part: core.constexpr = x.handle.shape
+        value = _value(x)
         place = _ranks._scratch(
-            count, x.handle.dtype, _transfer._product(part) * _transfer._itemsize(x.handle.dtype)
+            count, value.dtype, _transfer._product(part) * _transfer._itemsize(value.dtype)
         )
-        core.store(place + _offsets(part), x.handle)
+        core.store(place + _offsets(part), value)
         return place
 
 
@@ -277,23 +283,55 @@ def _fetch(begin, x, to: core.constexpr, count: core.constexpr):
 
 
 @jit
+def _fetched(tensor, to: core.constexpr, count: core.constexpr):
+    begin = _staged(tensor, count)
+    _meet(to, count)
+    value = _fetch(begin, tensor, to, count)
+    _meet(to, count)
+    return value
+
+
+@constexpr_function
+def _by_words(spec, to, shape, dtype):
+    if spec.is_of_cluster():
+        return False
+    return spec.by_words(to, shape, _transfer._itemsize(dtype), _ranks.SLOT, _low_latency.OF_ALL)
+
+
+@jit
+def _moved(tensor, to: core.constexpr, count: core.constexpr):
+    dtype: core.constexpr = (
+        tensor.handle.dtype.element_ty if tensor.handle.dtype.is_ptr() else tensor.handle.dtype
+    )
+    if _by_words(tensor.spec, to, tensor.shape, dtype):
+        # Programs that have no slots meet, and those of ranks outside the mesh do nothing.
+        exchanges = _ranks._program() < core.load(_ranks._memory(count) + _ranks.SLOT_PROGRAMS)
+        members: core.constexpr = to.ranks()
+        if len(members) < count:
+            exchanges = exchanges & _ranks._is_member(members, _ranks._rank(count))
+        if exchanges:
+            value = _low_latency.value_of(tensor, _value(tensor), to, count)
+        else:
+            value = _fetched(tensor, to, count)
+        return value
+    else:
+        return _fetched(tensor, to, count)
+
+
+@jit
 def _distributed(tensor, to: core.constexpr):
     """Its value, distributed otherwise."""
     count: core.constexpr = to.ranks_of_launch()
     if tensor.spec.moves(to):
-        begin = _staged(tensor, count)
-        _meet(to, count)
-        value = _fetch(begin, tensor, to, count)
-        _meet(to, count)
-        return ShardedTensor(value, to, tensor.shape)
+        return ShardedTensor(_moved(tensor, to, count), to, tensor.shape)
     elif tensor.spec == to:
         return ShardedTensor(_value(tensor), to, tensor.shape)
     else:
         begin = _staged(tensor, count)
-        if not tensor.handle.dtype.is_ptr():
+        if not _lies_in_order(tensor.handle.dtype, tensor.handle.shape):
             core.debug_barrier()
         value = _fetch(begin, tensor, to, count)
-        if not tensor.handle.dtype.is_ptr():
+        if not _lies_in_order(tensor.handle.dtype, tensor.handle.shape):
             core.debug_barrier()
         return ShardedTensor(value, to, tensor.shape)
 
@@ -303,15 +341,15 @@ def reshard(tensor, spec: core.constexpr, out=None, algorithm: core.constexpr = 
     """A sharded tensor distributed otherwise. Along each axis of the mesh: what was whole is split (nothing is moved), what was split is gathered or
     split along another dimension, and partial sums are added up, whole or in parts. All members of the mesh must come here.
 
-    Sums are made in the order of members, in the tensor's dtype, so that all have the same. What is whole or split cannot become a partial sum.
+    Sums are made in the tensor's dtype, in one order at all members, so that all have the same. What is whole or split cannot become a partial sum.
 
     :param out: where this member's new part is to lie: a pointer into symmetric memory, the same on all ranks, of the tensor's dtype. The tensor lies in memory,
         too, and may be of any size: the programs of the grid, the same on all ranks, share the work tile by tile. What each has stored at the
         other end is seen by all programs behind the kernel, or a barrier of them all. Without ``out`` each program has the result as a value.
     :param algorithm: with ``out``. ``"one_shot"``: each member fetches, and adds up, all that it gets; for any transition. ``"ring"``, where along some axes
         sums become whole or split, or what is split becomes whole: shares go around from neighbour to neighbour (sums begin with another member in
-        each). ``"two_shot"``, where sums become whole: each adds up a share and hands it to all. ``"push"`` and ``"low_latency"``, where there is a ring, too:
-        members store what others need, by tiles, or in words with flags, for which nobody meets. Without it the cheapest by the model of
+        each). ``"two_shot"``, where sums become whole: each adds up a share and hands it to all. ``"push"`` and ``"low_latency"``, where there is a ring, and where what is split
+        along a dimension becomes split along another one: members store what others need, by tiles, or in words with flags, for which nobody meets. Without it the cheapest by the model of
         ``docs/distributed.md``.
     """
     core.static_assert(
@@ -329,8 +367,8 @@ def reshard(tensor, spec: core.constexpr, out=None, algorithm: core.constexpr = 
             "`out` of tle.reshard is for tensors over nodes and devices, not over a cluster",
         )
         core.static_assert(
-            tensor.handle.dtype.is_ptr(),
-            "tle.reshard with `out` takes a tensor that lies in memory; this one is a value",
+            _lies_in_order(tensor.handle.dtype, tensor.handle.shape),
+            "tle.reshard with `out` takes a tensor that lies in memory, by the pointer to its first element; this one is a value, or a block of pointers",
         )
         core.static_assert(
             out.dtype == tensor.handle.dtype and len(out.shape) == 0,
@@ -343,8 +381,8 @@ def reshard(tensor, spec: core.constexpr, out=None, algorithm: core.constexpr = 
 @jit
 def _fetched_together(a, b, plan: core.constexpr):
     """The operands of a product in a cluster, as it takes them: those that lie in memory, whole along an axis, by copies that the members along it share."""
-    left: core.constexpr = a.spec.shared_along(plan[0], a.handle.dtype.is_ptr())
-    right: core.constexpr = b.spec.shared_along(plan[1], b.handle.dtype.is_ptr())
+    left: core.constexpr = a.spec.shared_along(plan[0], _lies_in_order(a.handle.dtype, a.handle.shape))
+    right: core.constexpr = b.spec.shared_along(plan[1], _lies_in_order(b.handle.dtype, b.handle.shape))
     core.static_assert(
         left is not None or right is not None,
         "multicast of tle.distributed_dot: no operand lies in memory and is whole along an axis of a cluster of 2, 4, 8 or 16 programs",

@@ -285,7 +285,7 @@ class ShardingSpec:
             what = (
                 f"it is {transition}"
                 if transition
-                else "it is no all-gather, reduce-scatter or all-reduce alone"
+                else "it is no all-gather, reduce-scatter, all-to-all or all-reduce alone"
             )
             raise ValueError(
                 f"tle.reshard from {self} to {to} has no algorithm {asked!r}: {what}, for which there is {', '.join(offered)}"
@@ -297,12 +297,27 @@ class ShardingSpec:
         if transition is None or nodes * devices == 1:
             return "one_shot"
         part = to.local_shape(shape) if transition == "all-gather" else self.local_shape(shape)
-        return asked or _cost.pick(transition, _math.prod(part) * itemsize, nodes, devices)
+        parts = nodes * devices if transition == "all-to-all" else 1
+        return asked or _cost.pick(transition, _math.prod(part) * parts * itemsize, nodes, devices)
+
+    @constexpr_function
+    def by_words(self, to, shape, itemsize, most, of_all):
+        """Whether a value is best distributed otherwise in words with flags: such a transition, and at most so many words for each member, and for all."""
+        words, rest = divmod(_math.prod(self.boxes(to, shape)[0]) * itemsize, 4)
+        if rest or not shape or self.transition(to) is None or self.members(to) == 1:
+            return False
+        fits = words <= most and words * self.members(to) <= of_all
+        return fits and self.algorithm(to, shape, itemsize, None) == "low_latency"
+
+    @constexpr_function
+    def cuts(self, to, shape):
+        """How often a member's part is cut along each dimension into boxes, one for each member with which it exchanges."""
+        return tuple(n // b for n, b in zip(self.local_shape(shape), self.boxes(to, shape)[0]))
 
     @constexpr_function
     def transition(self, to):
-        """``"all-gather"``, ``"reduce-scatter"`` or ``"all-reduce"`` along some axes, where all else stays as it is; otherwise ``None``. What
-        is gathered or split are a dimension's last axes: so it is one piece."""
+        """``"all-gather"``, ``"reduce-scatter"``, ``"all-to-all"`` or ``"all-reduce"`` along some axes, where all else stays as it is; otherwise ``None``.
+        What is gathered or split are a dimension's last axes: so it is one piece."""
         reduced = [a for a in self._partial if a not in to._partial]
         dims = range(max(len(self._split), len(to._split)))
         if all(self._axes_of(d) == to._axes_of(d) for d in dims):
@@ -314,10 +329,27 @@ class ShardingSpec:
         if not reduced and begins(to, self):
             return "all-gather"
         added = [axis for d in dims for axis in to._axes_of(d)[len(self._axes_of(d)) :]]
-        return "reduce-scatter" if begins(self, to) and sorted(added) == sorted(reduced) else None
+        if begins(self, to):
+            return "reduce-scatter" if sorted(added) == sorted(reduced) else None
+        return "all-to-all" if not reduced and self._crosses(to) is not None else None
+
+    def _crosses(self, to):
+        """The axes that are the last of one dimension and become the last of another one, where nothing else changes; else ``None``."""
+        dims = range(max(len(self._split), len(to._split)))
+        changed = [d for d in dims if self._axes_of(d) != to._axes_of(d)]
+        if len(changed) != 2:
+            return None
+        changed.sort(key=lambda d: len(self._axes_of(d)) < len(to._axes_of(d)))
+        source, target = changed
+        mine, kept = self._axes_of(source), to._axes_of(source)
+        before, after = self._axes_of(target), to._axes_of(target)
+        crossing = mine[len(kept) :]
+        return crossing if crossing and mine == kept + crossing and after == before + crossing else None
 
     def _moved(self, to):
         """The axes along which members exchange in such a transition, the slowest first."""
+        if self.transition(to) == "all-to-all":
+            return list(self._crosses(to))
         longer, shorter = (self, to) if self.transition(to) == "all-gather" else (to, self)
         dims = range(max(len(self._split), len(to._split)))
         named = [axis for d in dims for axis in longer._axes_of(d)[len(shorter._axes_of(d)) :]]

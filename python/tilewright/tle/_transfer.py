@@ -7,7 +7,7 @@
                become whole: the same tiles, first each adds its own to what has come and hands it on, then what is whole goes around.
                What becomes whole: parts go around, from where they come to where they stay. Sums that become split: each tile of a share goes
                around through scratch, of which there are two pieces, and comes last to the member whose it is.
-``push``       Each member stores what others need of its part, by tiles (:mod:`tilewright.tle._push`). They meet where something becomes whole.
+``push``       Each member stores what others need of its part, by tiles (:mod:`tilewright.tle._push`). They meet, but where sums become split.
 ``low_latency``  Each member sends what others need of its part in words with flags (:mod:`tilewright.tle._low_latency`): nobody meets.
 =============  ==================================================================================================================
 
@@ -93,6 +93,8 @@ def move(x, to: core.constexpr, out, algorithm: core.constexpr):
         _two_shot(x, to, out, count, TILE // size)
     elif how == "push" and x.spec.transition(to) == "all-gather":
         _push.whole(x, to, out, count, TILE // size)
+    elif how == "push" and x.spec.transition(to) == "all-to-all":
+        _push.across(x, to, out, count, _least(_product(to.local_shape(x.shape)), size))
     elif how == "push":
         _push.summed(x, to, out, count, size)
     elif how == "low_latency":
@@ -248,13 +250,6 @@ def _two_shot(x, to: core.constexpr, out, count: core.constexpr, most: core.cons
 
 
 @jit
-def _take(flag, memory):
-    # Waits for a flag, and takes it down.
-    _ranks._wait(flag, 1, memory)
-    core.atomic_add(flag, -1, sem="relaxed", scope="sys")
-
-
-@jit
 def _ring(x, to: core.constexpr, out, count: core.constexpr, most: core.constexpr):
     members: core.constexpr = len(x.spec.sharing(to))
     size: core.constexpr = _product(x.spec.local_shape(x.shape))
@@ -272,7 +267,7 @@ def _ring(x, to: core.constexpr, out, count: core.constexpr, most: core.constexp
         # What has come is handed on, until the last step but one of each round: there it is whole.
         share = (own + 2 * members - step) % members
         if step > 0:
-            _take(flags + previous, memory)
+            _ranks._take(memory, flags + previous)
         for begin in range((_ranks._program() * members + share) * tile, size, _programs() * members * tile):
             at = begin + core.arange(0, tile)
             inside = at < size
@@ -284,7 +279,7 @@ def _ring(x, to: core.constexpr, out, count: core.constexpr, most: core.constexp
                 core.store(out + at, value, mask=inside)
             core.store(there + at, value, mask=inside)
         core.atomic_add(_ranks._of_rank(count, flags, next) + me, 1, sem="release", scope="sys")
-    _take(flags + previous, memory)
+    _ranks._take(memory, flags + previous)
 
 
 # ---- around, what becomes whole, and sums that become split -------------------------------------------------------------
@@ -326,7 +321,7 @@ def _ring_whole(x, to: core.constexpr, out, count: core.constexpr, most: core.co
     there = _ranks._of_rank(count, out, next)
     for step in range(members - 1):
         if step > 0:
-            _take(flags + previous, memory)
+            _ranks._take(memory, flags + previous)
         begin = _box(x, to, (own + members - step) % members, number, plan[1], plan[0])[2]
         for piece in range(_ranks._program(), _tiles(plan, most), _programs()):
             at = _tile(x, to, piece, plan, most)
@@ -336,7 +331,7 @@ def _ring_whole(x, to: core.constexpr, out, count: core.constexpr, most: core.co
             core.store(out + begin + at[1], value, mask=at[2] & (step == 0))
             core.store(there + begin + at[1], value, mask=at[2])
         core.atomic_add(_ranks._of_rank(count, flags, next) + me, 1, sem="release", scope="sys")
-    _take(flags + previous, memory)
+    _ranks._take(memory, flags + previous)
 
 
 @jit
@@ -367,11 +362,11 @@ def _ring_split(
                 x.handle + _box(x, to, number * 0, share, plan[1], plan[0])[1] + at[0], mask=at[2]
             )
             if step > 0:
-                _take(full + previous, memory)
+                _ranks._take(memory, full + previous)
                 value = core.load(scratch + (sent - 1) % 2 * most + inside, mask=at[2]) + value
             if step < members - 1:
                 if sent > 1:
-                    _take(free + next, memory)
+                    _ranks._take(memory, free + next)
                 core.store(there + sent % 2 * most + inside, value, mask=at[2])
                 core.atomic_add(_ranks._of_rank(count, full, next) + me, 1, sem="release", scope="sys")
                 sent += 1
@@ -380,4 +375,4 @@ def _ring_split(
             if step > 0:
                 core.atomic_add(_ranks._of_rank(count, free, previous) + me, 1, sem="release", scope="sys")
     for _ in range(core.minimum(sent, 2)):
-        _take(free + next, memory)
+        _ranks._take(memory, free + next)
