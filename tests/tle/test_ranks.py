@@ -338,3 +338,77 @@ def test_a_rank_that_there_is_not(device):
     with simulated_mesh(1, 2), pytest.raises(triton.KernelError) as failed:
         far_rank_kernel[(1,)](distributed.zeros(1), 200000, PAIR)
     assert "test_ranks.py" in str(failed.value)
+
+
+@triton.jit
+def hand_on(x_ptr, out_ptr, mesh: tl.constexpr, N: tl.constexpr, TURNS: tl.constexpr):
+    next = (tle.shard_id(mesh, 0) + 1) % mesh.size
+    at = tl.arange(0, N)
+    for turn in range(TURNS):
+        tl.store(tle.remote(out_ptr + turn * N + at, next, mesh), tl.load(x_ptr + turn * N + at))
+        tle.signal(None, next, 3)
+
+
+@triton.jit
+def take_up(out_ptr, twice_ptr, N: tl.constexpr, TURNS: tl.constexpr):
+    at = tl.arange(0, N)
+    for turn in range(TURNS):
+        tle.signal_wait(None, 3, target=turn + 1)
+        tl.store(twice_ptr + turn * N + at, 2 * tl.load(out_ptr + turn * N + at))
+
+
+@triton.jit
+def roles_kernel(
+    x_ptr, out_ptr, twice_ptr, mesh: tl.constexpr, N: tl.constexpr, TURNS: tl.constexpr, WAITS: tl.constexpr
+):
+    if WAITS == "default":
+        tle.gpu.warp_specialize(
+            [(take_up, (out_ptr, twice_ptr, N, TURNS)), (hand_on, (x_ptr, out_ptr, mesh, N, TURNS))],
+            [4],
+            [64],
+        )
+    else:
+        tle.gpu.warp_specialize(
+            [(hand_on, (x_ptr, out_ptr, mesh, N, TURNS)), (take_up, (out_ptr, twice_ptr, N, TURNS))],
+            [4],
+            [64],
+        )
+
+
+@pytest.mark.parametrize("waits", ["default", "worker"])
+def test_signals_of_roles(device, waits):
+    n, turns = 64, 5
+    data = [np.arange(turns * n, dtype=np.float32) + 1000 * rank for rank in range(2)]
+    with simulated_mesh(1, 2):
+        x, out, twice = (
+            distributed.from_parts(data),
+            distributed.zeros(turns * n),
+            distributed.zeros(turns * n),
+        )
+        roles_kernel[(1,)](x, out, twice, PAIR, n, turns, waits)
+    for rank in range(2):
+        np.testing.assert_array_equal(twice.parts[rank], 2 * data[1 - rank])
+
+
+@triton.jit
+def add_in_role(x_ptr, mesh: tl.constexpr, N: tl.constexpr):
+    x = tle.make_sharded_tensor(tl.load(x_ptr + tl.arange(0, N)), tle.sharding(mesh, partial=["device"]))
+    tl.store(x_ptr + tl.arange(0, N), tl.load(tle.reshard(x, tle.sharding(mesh))))
+
+
+@triton.jit
+def idle():
+    pass
+
+
+@triton.jit
+def add_in_role_kernel(x_ptr, mesh: tl.constexpr, N: tl.constexpr):
+    tle.gpu.warp_specialize([(idle, ()), (add_in_role, (x_ptr, mesh, N))], [4], [64])
+
+
+def test_what_roles_may_not(device):
+    with (
+        simulated_mesh(1, 2),
+        pytest.raises(triton.CompilationError, match="not supported yet: barriers of dev"),
+    ):
+        add_in_role_kernel[(1,)](distributed.zeros(64), PAIR, 64)

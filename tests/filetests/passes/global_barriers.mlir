@@ -116,6 +116,27 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
   }
 }
 // -----
+// The same in a worker, whose own threads it is a barrier of.
+// RUN: -global-barriers
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%q: !tt.ptr<i32>, %n: i32) {
+    ttg.warp_specialize(%q, %n) attributes {requestedRegisters = array<i32: 64>}
+    default {
+      ttg.warp_yield
+    }
+    // CHECK: partition0
+    // CHECK-NEXT: tt.store
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.atomic_rmw add, release
+    partition0(%p: !tt.ptr<i32>, %one: i32) num_warps(4) {
+      tt.store %p, %one : !tt.ptr<i32>
+      %0 = tt.atomic_rmw add, release, gpu, %p, %one : (!tt.ptr<i32>, i32) -> i32
+      ttg.warp_return
+    } : (!tt.ptr<i32>, i32) -> ()
+    tt.return
+  }
+}
+// -----
 // A barrier of programs is one of the program's threads, before and behind the others.
 // RUN: -global-barriers
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {

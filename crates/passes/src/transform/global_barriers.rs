@@ -154,8 +154,8 @@ impl Walk<'_> {
                 let behind = m.regions(op).iter().map(|&region| self.region(region, pending));
                 behind.reduce(Pending::or).unwrap_or(pending)
             }
-            // All warps meet where it begins and where it ends.
-            Some(Opcode::Ttg(ttg::Kind::WarpSpecialize)) => {
+            // All warps meet where it begins and where it ends; workers are regions of one operation inside.
+            Some(Opcode::Ttg(ttg::Kind::WarpSpecialize | ttg::Kind::Partitions)) => {
                 for &region in m.regions(op) {
                     self.region(region, Pending::default());
                 }

@@ -140,6 +140,7 @@ impl Evaluator<'_> {
             let here = InPartition { number: 1 + i, warps: n as u32 };
             self.inside(block, here, |e| e.worker(worker, captures))?;
         }
+        self.capture_rank_memory(op.0, partitions);
         Ok(())
     }
 
@@ -377,6 +378,29 @@ impl Evaluator<'_> {
         self.capture_value(buffer.handle.value, captures);
         captures.stored.insert(leaf.value, buffer);
         Ok(())
+    }
+
+    /// The kernel's last argument, where its rank's memory begins, is nobody's argument: workers that reach other ranks get it behind their own.
+    fn capture_rank_memory(&mut self, op: Op, partitions: Op) {
+        let Some(memory) = self.meshes.rank_memory else { return };
+        let m = &mut self.module;
+        let inside: Vec<_> =
+            m.uses(memory).iter().copied().filter(|u| m.is_ancestor(partitions, u.op)).collect();
+        if inside.is_empty() {
+            return;
+        }
+        m.push_operand(op, memory);
+        let ty = m.value_type(memory);
+        for region in m.regions(partitions).to_vec() {
+            for block in m.region_blocks(region).to_vec() {
+                let here = m.add_block_arg(block, ty);
+                for u in &inside {
+                    if m.ancestor_in_block(block, u.op).is_some() {
+                        m.set_operand(u.op, u.index as usize, here);
+                    }
+                }
+            }
+        }
     }
 
     fn capture_value(&mut self, value: IrValue, captures: &mut Captures) {

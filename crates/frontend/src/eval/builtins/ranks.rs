@@ -83,10 +83,9 @@ impl Evaluator<'_> {
 
     /// Waits until an integer in memory, or each of several, is large enough. Gives several.
     pub(super) fn wait_signal(&mut self, args: &Args) -> Eval<Value> {
-        if self.partition.is_some() {
-            return Err(
-                self.not_supported_yet("waiting for a signal in a function of tle.gpu.warp_specialize")
-            );
+        let flagged = self.bool_arg(args, "flagged")?;
+        if flagged {
+            self.not_in_partitions()?;
         }
         let (ptr, value) = (self.tensor_arg(args, "pointer")?, self.tensor_arg(args, "value")?);
         let Some(number) = ptr.dtype.as_pointer().map(|p| p.element.clone()) else {
@@ -95,7 +94,6 @@ impl Evaluator<'_> {
         let value = self.cast(&value, &number)?;
         let value = if ptr.is_block() { self.broadcast_to(&value, &ptr.shape)? } else { value };
         let memory = self.tensor_arg(args, "memory")?;
-        let flagged = self.bool_arg(args, "flagged")?;
         let (ty, memory) = (self.module.value_type(value.value), Some(memory.value));
         let seen = tt::WaitSignal::build(&mut builder!(self), ptr.value, value.value, memory, flagged, ty);
         if !ptr.is_block() {
@@ -105,8 +103,22 @@ impl Evaluator<'_> {
         Ok(Value::Tensor(Tensor { value: seen, dtype: number, shape: ptr.shape }))
     }
 
+    /// Members of a mesh wait for the whole program, of which flags and slots are.
+    fn not_in_partitions(&self) -> Eval<()> {
+        match self.partition.is_some() {
+            true => Err(self
+                .not_supported_yet(
+                    "barriers of devices, and tle.reshard between them, in a function of tle.gpu.warp_specialize",
+                )
+                .note("tle.signal and tle.signal_wait go there, too")
+                .into()),
+            false => Ok(()),
+        }
+    }
+
     /// The number of a group of ranks that wait for each other: those of another group have other flags.
     pub(super) fn group_of_ranks(&mut self, args: &Args) -> Eval<Value> {
+        self.not_in_partitions()?;
         let Some(members) = args.get("members").to_host() else {
             return Err(self.needs_constexpr(args.get("members"), "the members of a barrier"));
         };
