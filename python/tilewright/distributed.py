@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from . import _tilewright
+from .runtime import nvshmem as _nvshmem
 from .runtime import ranks as _ranks
 from .runtime import reshard as _host_reshard
 from .tle import _push
@@ -295,42 +297,93 @@ def reset_signals():
     _current().reset_signals()
 
 
-def _check_hosts(group):
-    """That all ranks are on one host, whose GPUs reach each other."""
+def _hosts(group):
+    """The names of the hosts that the ranks of a group are on."""
     import socket
-    from importlib.util import find_spec
 
     import torch.distributed as dist
 
     names = [None] * dist.get_world_size(group)
     dist.all_gather_object(names, socket.gethostname(), group)
-    hosts = sorted(set(names))
-    if len(hosts) > 1:
-        installed = "is" if find_spec("nvidia") and find_spec("nvidia.nvshmem") else "is not"
-        raise NotImplementedError(
-            f"not supported yet: kernels that reach ranks of other hosts ({', '.join(hosts)}), for which they need NVSHMEM, which {installed} installed here; "
-            "use a group of one host's ranks, and the collectives of torch.distributed between hosts"
+    return sorted(set(names))
+
+
+def _choose(by, group):
+    """How ranks are to reach each other: ``"peer"`` or ``"nvshmem"``."""
+    if by not in (None, "peer", "nvshmem"):
+        raise ValueError(f'`by` of tilewright.distributed.init must be "peer" or "nvshmem", not {by!r}')
+    hosts = _hosts(group)
+    if by == "peer" and len(hosts) > 1:
+        raise ValueError(
+            f'`by="peer"` is for GPUs of one host, and these are of {", ".join(hosts)}: leave it out, or say by="nvshmem"'
         )
+    if by == "nvshmem" or len(hosts) > 1:
+        try:
+            _nvshmem.device_library()
+        except RuntimeError as error:
+            what = (
+                f"kernels reach ranks of other hosts ({', '.join(hosts)})"
+                if len(hosts) > 1
+                else '`by="nvshmem"`'
+            )
+            raise RuntimeError(f"{what} by NVSHMEM: {error}") from None
+        return "nvshmem"
+    return "peer"
+
+
+class _PeerMemory:
+    """Symmetric memory of torch's, which each GPU of a host reaches by addresses."""
+
+    def __init__(self, group, nbytes, device):
+        import torch
+        import torch.distributed._symmetric_memory as symmetric
+
+        self.tensor = symmetric.empty(nbytes, dtype=torch.uint8, device=device)
+        self.bases = symmetric.rendezvous(self.tensor, group).buffer_ptrs
+        #: The bitcode that kernels reach it by.
+        self.library = None
+
+
+class _NvshmemMemory:
+    """Symmetric memory of NVSHMEM's, which ranks of other nodes reach by its functions. Kernels take the own address for all."""
+
+    def __init__(self, group, nbytes, device):
+        import torch
+
+        self._library = _nvshmem.join(group, nbytes)
+        self._address = self._library.allocate(nbytes)
+        self.__cuda_array_interface__ = {
+            "shape": (nbytes,),
+            "typestr": "|u1",
+            "data": (self._address, False),
+            "version": 3,
+        }
+        # It keeps this object, and so the memory.
+        self.tensor = torch.as_tensor(self, device=device)
+        self.bases = [self._address] * self._library.count
+        major, minor = torch.cuda.get_device_capability(device)
+        self.library = str(_nvshmem.device_library(10 * major + minor))
 
 
 class JoinedRanks(Ranks):
-    """This process's rank of a ``torch.distributed`` group, with torch's symmetric memory."""
+    """This process's rank of a ``torch.distributed`` group, with torch's symmetric memory or NVSHMEM's."""
 
     stride = 0
     allowed = ()
 
-    def __init__(self, group, memory, programs, scratch, staging, time_limit):
+    def __init__(self, group, memory, programs, scratch, staging, time_limit, by):
         import torch
         import torch.distributed as dist
-        import torch.distributed._symmetric_memory as symmetric
 
-        _check_hosts(group)
+        #: How ranks reach each other.
+        self.by = _choose(by, group)
         super().__init__(dist.get_world_size(group), memory, programs, scratch, staging)
         rank = dist.get_rank(group)
         device = torch.device("cuda", torch.cuda.current_device())
         self._torch = torch
-        self._memory = symmetric.empty(self.bytes, dtype=torch.uint8, device=device)
-        handle = symmetric.rendezvous(self._memory, group)
+        allocate = {"peer": _PeerMemory, "nvshmem": _NvshmemMemory}[self.by]
+        self._allocation = allocate(group, self.bytes, device)
+        self._memory = self._allocation.tensor
         self.base = self._memory.data_ptr()
         self._memory.zero_()
         self._rank, self._time_limit = rank, time_limit
@@ -338,7 +391,7 @@ class JoinedRanks(Ranks):
         # The host reads it when the GPU has stopped, too.
         self._reported = torch.zeros(1, dtype=torch.int64, pin_memory=True)
         self._report = self._reported.numpy()
-        words = self.header(rank, handle.buffer_ptrs)
+        words = self.header(rank, self._allocation.bases)
         words[_layout.TIME_LIMIT.value] = int((time_limit or 0) * 1e9)
         words[_layout.REPORT.value] = self._reported.data_ptr()
         words = torch.from_numpy(words).to(device)
@@ -346,6 +399,7 @@ class JoinedRanks(Ranks):
         torch.cuda.synchronize(device)
         # Nobody may raise a flag here before it has been lowered.
         dist.barrier(group)
+        _tilewright.reach_ranks_by(self._allocation.library)
 
     def empty(self, shape, dtype):
         dtype = (
@@ -397,7 +451,15 @@ def synchronize():
         found.synchronize()
 
 
-def init(group=None, memory=1 << 28, programs=PROGRAMS, scratch=1 << 14, time_limit=60.0, staging=STAGING):
+def init(
+    group=None,
+    memory=1 << 28,
+    programs=PROGRAMS,
+    scratch=1 << 14,
+    time_limit=60.0,
+    staging=STAGING,
+    by=None,
+):
     """Joins the ranks of a ``torch.distributed`` group: from now on launches are those of this process's rank, and :func:`empty` gives torch tensors in
     symmetric memory. Every process of the group calls it alike, with its GPU as torch's current one.
 
@@ -409,13 +471,20 @@ def init(group=None, memory=1 << 28, programs=PROGRAMS, scratch=1 << 14, time_li
     :param time_limit: seconds for which a kernel waits for another rank before it is ended, and the next launch or :func:`synchronize` raises
         :class:`RankError`, which says which rank has not come, and where; ``None``: without end.
 
-    The GPUs must reach each other's memory (one host, NVLink or peer access). NVLink multicast is not used.
+    :param by: how kernels reach other ranks. ``"peer"``: by addresses, where the GPUs reach each other's memory (one host, NVLink or peer access).
+        ``"nvshmem"``: by the functions of NVSHMEM, which go between hosts, too; its Python package (``nvidia-nvshmem-cu13``) must be installed. Without it
+        ``"peer"`` where all ranks are on one host.
+
+    NVLink multicast is not used.
+
+    :raises RuntimeError: NVSHMEM is to be used, and is not installed, or fails.
     """
     import torch.distributed as dist
 
-    _ranks.join(JoinedRanks(group or dist.group.WORLD, memory, programs, scratch, staging, time_limit))
+    _ranks.join(JoinedRanks(group or dist.group.WORLD, memory, programs, scratch, staging, time_limit, by))
 
 
 def finish():
     """Ends what :func:`init` began: launches have one rank again. Tensors in symmetric memory stay until they are let go."""
     _ranks.join(None)
+    _tilewright.reach_ranks_by(None)

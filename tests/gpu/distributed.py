@@ -1,9 +1,9 @@
 """Several GPUs of one host: kernels that reach each other's memory, right first, then their times beside NCCL's.
 
-    torchrun --nproc-per-node=2 tests/gpu/distributed.py [--only check collectives products attention fault] [--bytes 65536 …] [--how push …]
+    torchrun --nproc-per-node=2 tests/gpu/distributed.py [--only check collectives products attention fault] [--bytes 65536 …] [--how push …] [--by nvshmem]
 
 for 2, 4 or 8 processes, one for each GPU. Needs torch with NCCL and its symmetric memory, and GPUs that reach each other (NVLink or peer access). NVLink
-multicast is not used. The first rank prints: a line for each check, then medians of microseconds, ours and others', and how many times longer those took.
+multicast is not used. With ``--by nvshmem`` each GPU is a node of its own, and kernels reach the others by NVSHMEM's functions (``nvidia-nvshmem-cu13==3.4.5``). The first rank prints: a line for each check, then medians of microseconds, ours and others', and how many times longer those took.
 
 ``collectives``: ``tle.reshard`` from memory to memory, and reads of a peer's memory beside copies of it. ``products``, ``attention``: the programs of
 ``examples/tle`` that overlap transfers with what they compute. ``fault``: a rank that does not come ends the others, with an error that names it.
@@ -24,6 +24,7 @@ import torch.distributed._symmetric_memory as symmetric_memory
 import tilewright as triton
 import tilewright.language as tl
 from tilewright import distributed, tle
+from tilewright.tle import _cost
 
 sys.path.append(str(Path(__file__).parents[2] / "examples" / "tle"))
 sys.path.append(str(Path(__file__).parents[1] / "bench"))
@@ -120,7 +121,7 @@ def symmetric(x):
     return made
 
 
-def check(mesh):
+def check(mesh, by):
     rank, ranks = dist.get_rank(), dist.get_world_size()
     torch.manual_seed(0)
     whole = torch.randint(-8, 9, (ranks, 64, 64), device="cuda").float()
@@ -129,7 +130,10 @@ def check(mesh):
     for _ in range(100):
         all_reduce_kernel[(4,)](x, out, x.numel(), mesh, 1024)
     torch.testing.assert_close(out, whole.sum(0))
-    say("all-reduce: right")
+    compiled = all_reduce_kernel[(4,)](x, out, x.numel(), mesh, 1024)
+    by_library = "nvshmemi_device_state_d" in compiled.asm["ptx"]
+    assert by_library == (by == "nvshmem"), "ranks are reached in another way than was asked for"
+    say(f"all-reduce: right{', by NVSHMEM' if by_library else ''}")
 
     for copied in (False, True):
         own, back = torch.zeros(264 * 32, 64, device="cuda"), torch.zeros(8, 264 * 32 * 64, device="cuda")
@@ -196,8 +200,10 @@ def check(mesh):
         ("columns", "whole"),
         ("partial", "rows"),
         ("partial", "columns"),
+        ("rows", "columns"),
+        ("columns", "rows"),
     ):
-        for how in ("one_shot", "ring", "push", "low_latency"):
+        for how in _cost.ALGORITHMS[specs[source].transition(specs[to])]:
             x, out = symmetric(parts[source]), distributed.empty(parts[to].shape, torch.float32)
             for _ in range(20):
                 move_kernel[(3,)](x, out, specs[source], specs[to], (64, 64), how)
@@ -541,18 +547,21 @@ def main():
         default=("one_shot", "two_shot", "ring", "push", "low_latency"),
         help="the algorithms",
     )
+    options.add_argument("--by", choices=("peer", "nvshmem"), default="peer", help="how ranks are reached")
     options.add_argument(
         "--ways", action="store_true", help="other ways of copying than those of the examples, too"
     )
     given = options.parse_args()
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group("nccl")
-    distributed.init(memory=3 << 30, time_limit=5)
-    mesh = tle.device_mesh({"device": dist.get_world_size()})
+    distributed.init(memory=3 << 30, time_limit=5, by=given.by)
+    # With NVSHMEM the GPUs of the host are as many nodes.
+    level = "node" if given.by == "nvshmem" else "device"
+    mesh = tle.device_mesh({level: [("device", dist.get_world_size())]})
     record = Record(given.record, about() | {"gpus": dist.get_world_size()})
     say(record.run.about)
     if "check" in given.only:
-        check(mesh)
+        check(mesh, given.by)
     if {"collectives", "products", "attention"} & set(given.only):
         warm_up()
     if "collectives" in given.only:

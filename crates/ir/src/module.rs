@@ -321,6 +321,14 @@ impl Module {
         )
     }
 
+    /// Whether it is a pointer (or a tensor of pointers) to the memory of ranks that a library reaches.
+    pub fn is_symmetric_pointer(&self, ty: Type) -> bool {
+        matches!(
+            self.type_kind(self.element_type(ty)),
+            TypeKind::Ptr { address_space: crate::types::SYMMETRIC, .. }
+        )
+    }
+
     /// The type with its element replaced: `tensor<8xf32>` and `i1` give `tensor<8xi1>`; a scalar gives `element`.
     pub fn with_element(&mut self, ty: Type, element: Type) -> Type {
         match self.type_kind(ty).clone() {
@@ -562,6 +570,14 @@ impl Module {
     pub fn int_attr(&self, op: Op, name: &str) -> Option<i64> {
         match self.attr_kind(self.op_attr(op, name)?) {
             AttrKind::Int(v, _) => Some(*v),
+            _ => None,
+        }
+    }
+
+    /// An attribute read as a string.
+    pub fn str_attr(&self, op: Op, name: &str) -> Option<&str> {
+        match self.attr_kind(self.op_attr(op, name)?) {
+            AttrKind::Str(text) => Some(text),
             _ => None,
         }
     }

@@ -7,6 +7,10 @@ use crate::entity::{Attr, Type};
 /// The address space of pointers to shared memory of any CTA of the cluster.
 pub const REMOTE: u32 = 7;
 
+/// The address space of pointers to the symmetric memory of ranks that a library reaches, not the hardware: the address of the place in this rank's own, and
+/// in bits 48 to 63 which rank's it is, counted from 1.
+pub const SYMMETRIC: u32 = 8;
+
 /// A tensor shape: one extent per dimension. Extents need not be powers of two.
 pub type Shape = SmallVec<[u32; 4]>;
 
@@ -87,7 +91,7 @@ pub enum TypeKind {
     Ptr {
         /// What it points to (a scalar, or a tensor for a block pointer).
         pointee: Type,
-        /// 1 = global, 3 = shared, 7 ([`REMOTE`]) = shared memory of a CTA of the cluster.
+        /// 1 = global, 3 = shared, 7 ([`REMOTE`]) = shared memory of a CTA of the cluster, 8 ([`SYMMETRIC`]) = that of other ranks.
         address_space: u32,
     },
     /// `tensor<shape x element, encoding>`

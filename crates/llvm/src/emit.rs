@@ -9,6 +9,7 @@ use crate::ty::{Scalar, Ty};
 use inkwell::OptimizationLevel;
 use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::Context;
+use inkwell::llvm_sys::bit_reader::LLVMGetBitcodeModuleInContext2;
 use inkwell::llvm_sys::core::*;
 use inkwell::llvm_sys::debuginfo::*;
 use inkwell::llvm_sys::prelude::*;
@@ -20,6 +21,7 @@ use inkwell::targets::{
     CodeModel, FileType, InitializationConfig, RelocMode, Target, TargetMachine, TargetTriple,
 };
 use inkwell::types::BasicTypeEnum;
+use inkwell::values::FunctionValue;
 use rustc_hash::FxHashMap;
 use std::ffi::{CString, c_char, c_uint};
 use std::sync::Once;
@@ -287,7 +289,7 @@ fn translate(module: &Module, options: &EmitOptions) -> Result<Output, Error> {
         for code in &options.libraries.code {
             link_code(&context, &llvm, code)?;
         }
-        link_libraries(&context, &llvm, &options.libraries)?;
+        link_libraries(&context, &llvm, &options.libraries, &diagnostics)?;
         listen(); // linking put a listener of its own there
         // What asks about flushing (`__nvvm_reflect`) is answered, calls are expanded, and the rest goes.
         passes = [LIBRARY_PASSES, &passes].join(",").trim_end_matches(',').to_string();
@@ -393,20 +395,44 @@ fn link_code<'c>(
     }
 }
 
+/// A library, of which bitcode is read where it is needed.
+fn read_library<'c>(
+    context: &'c Context,
+    name: &str,
+    bitcode: &[u8],
+) -> Result<inkwell::module::Module<'c>, String> {
+    let buffer = MemoryBuffer::create_from_memory_range_copy(bitcode, name);
+    if !bitcode.starts_with(b"BC") {
+        return context.create_module_from_ir(buffer).map_err(|e| e.to_string());
+    }
+    let mut module = std::ptr::null_mut();
+    // SAFETY: the module owns the buffer from now on, whether it can be read or not; it is of this context.
+    unsafe {
+        let read = LLVMGetBitcodeModuleInContext2(context.raw(), buffer.as_mut_ptr(), &mut module);
+        std::mem::forget(buffer);
+        match read {
+            0 => Ok(inkwell::module::Module::new(module)),
+            _ => Err("it is no bitcode that LLVM 19 reads".into()),
+        }
+    }
+}
+
 /// Adds the definitions of libraries, as functions that the module alone can see.
 fn link_libraries<'c>(
     context: &'c Context,
     module: &inkwell::module::Module<'c>,
     libraries: &Libraries,
+    diagnostics: &Diagnostics,
 ) -> Result<(), Error> {
     for (name, bitcode) in &libraries.bitcode {
         let failed = |what: String| Error::Library(format!("{name}: {what}"));
-        let buffer = MemoryBuffer::create_from_memory_range_copy(bitcode, name);
-        let library = context.create_module_from_ir(buffer).map_err(|e| failed(e.to_string()))?;
+        let library =
+            read_library(context, name, bitcode).map_err(|e| failed(diagnostics.take().unwrap_or(e)))?;
         library.set_triple(&module.get_triple());
         library.set_data_layout(&module.get_data_layout());
         let mut defined = Vec::new();
-        for function in library.get_functions().filter(|f| f.count_basic_blocks() > 0) {
+        let is_defined = |f: &FunctionValue<'c>| !f.as_global_value().is_declaration();
+        for function in library.get_functions().filter(is_defined) {
             let symbol = function.get_name().to_string_lossy().into_owned();
             // A call with other types than the definition's would mean nothing.
             if let Some(called) = module.get_function(&symbol)
@@ -416,6 +442,14 @@ fn link_libraries<'c>(
                 let (is, called) = (function.get_type(), called.get_type());
                 let text = |ty: inkwell::types::FunctionType<'c>| ty.print_to_string().to_string();
                 return Err(failed(format!("`{symbol}` is {}, and is called as {}", text(is), text(called))));
+            }
+            // What nobody calls is not linked, and never read.
+            if function.get_linkage() != Linkage::Internal {
+                function.set_linkage(Linkage::LinkOnceODR);
+            }
+            // What another compiler was told of the target would keep it from being inlined.
+            for attribute in ["target-cpu", "target-features"] {
+                function.remove_string_attribute(AttributeLoc::Function, attribute);
             }
             defined.push(symbol);
         }

@@ -12,6 +12,9 @@ pub enum Space {
     /// Shared memory of any CTA of the cluster, as [`Space::Shared`] to LLVM, which knows of no such space: what accesses it is
     /// inline assembly.
     Cluster,
+    /// Memory of other ranks, which a library reaches; pointers are [`Space::Global`]'s to LLVM, and say in their upper bits whose memory it is
+    /// ([`tilewright_ir::types::SYMMETRIC`]).
+    Symmetric,
     /// Constant memory.
     Const,
     /// A thread's own stack.
@@ -23,7 +26,7 @@ impl Space {
     pub fn number(self) -> u32 {
         match self {
             Space::Generic => 0,
-            Space::Global => 1,
+            Space::Global | Space::Symmetric => 1,
             Space::Shared | Space::Cluster => 3,
             Space::Const => 4,
             Space::Local => 5,
@@ -33,7 +36,7 @@ impl Space {
     /// Bits of a pointer (shared, constant and local pointers are short).
     pub fn pointer_bits(self) -> u32 {
         match self {
-            Space::Generic | Space::Global => 64,
+            Space::Generic | Space::Global | Space::Symmetric => 64,
             Space::Shared | Space::Cluster | Space::Const | Space::Local => 32,
         }
     }
@@ -114,7 +117,7 @@ impl Scalar {
             Scalar::F32 => "f32",
             Scalar::F64 => "f64",
             Scalar::Ptr(Space::Generic) => "p0",
-            Scalar::Ptr(Space::Global) => "p1",
+            Scalar::Ptr(Space::Global | Space::Symmetric) => "p1",
             Scalar::Ptr(Space::Shared | Space::Cluster) => "p3",
             Scalar::Ptr(Space::Const) => "p4",
             Scalar::Ptr(Space::Local) => "p5",

@@ -315,6 +315,7 @@ impl<'a, H: Hooks> Lower<'a, H> {
             TypeKind::Index => Scalar::I64,
             TypeKind::Ptr { address_space: 3, .. } => Scalar::Ptr(Space::Shared),
             TypeKind::Ptr { address_space: ir::types::REMOTE, .. } => Scalar::Ptr(Space::Cluster),
+            TypeKind::Ptr { address_space: ir::types::SYMMETRIC, .. } => Scalar::Ptr(Space::Symmetric),
             TypeKind::Ptr { .. } => Scalar::Ptr(Space::Global),
             // The address of a tensor map, in a kernel parameter or in global memory.
             TypeKind::TensorDesc { .. } => Scalar::Ptr(Space::Generic),

@@ -6,13 +6,14 @@ use tilewright_ir as ir;
 use tilewright_ir::Diagnostic;
 use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::dialect::tt;
+use tilewright_ir::launch;
 use tilewright_llvm::emit;
 use tilewright_target::PythonEnvironment;
 
 use crate::author_lines;
 use crate::libdevice;
 use crate::lower;
-use crate::lower::raw_call;
+use crate::lower::{raw_call, symmetric};
 use crate::mend_for_ptxas::mend_for_ptxas;
 use crate::target::Target;
 use crate::wait_for_copies::wait_for_copies;
@@ -127,6 +128,10 @@ impl Users {
             }
         }
         libraries.code = raw_code(module);
+        if lowered.declared().any(|name| name.starts_with(symmetric::PREFIX)) {
+            libraries.bitcode.push(("the accesses by NVSHMEM".into(), symmetric::FUNCTIONS.into()));
+            libraries.bitcode.push(device_library(module)?);
+        }
         let called: Vec<&str> =
             lowered.declared().filter(|name| name.starts_with(libdevice::PREFIX)).collect();
         libraries.wanted.extend(called.iter().map(|name| name.to_string()));
@@ -140,6 +145,18 @@ impl Users {
             }
         }
         Ok(libraries)
+    }
+}
+
+/// NVSHMEM's functions for kernels.
+fn device_library(module: &ir::Module) -> Result<(String, Vec<u8>), Box<Diagnostic>> {
+    let wrong = |text: String| Box::new(Diagnostic::new(text).of(Kind::Environment));
+    let path = module.str_attr(module.root(), launch::NVSHMEM).map(str::to_string);
+    let path =
+        path.ok_or_else(|| wrong("the module reaches ranks by NVSHMEM, and names no library of it".into()))?;
+    match std::fs::read(&path) {
+        Ok(bitcode) => Ok((path, bitcode)),
+        Err(e) => Err(wrong(format!("NVSHMEM's library {path} cannot be read: {e}"))),
     }
 }
 
@@ -204,6 +221,10 @@ pub fn compile(module: &ir::Module, options: &CodegenOptions) -> Result<Kernel, 
     };
     let out = emit::compile(lowered.module, llvm).map_err(|e| match (&e, users.calls.first()) {
         (emit::Error::Library(_), Some(&call)) => users_error(module, call, e.to_string()),
+        (emit::Error::Library(_), None) if module.str_attr(module.root(), launch::NVSHMEM).is_some() => {
+            let error = Diagnostic::new(e.to_string()).of(Kind::Environment);
+            Box::new(error.note("releases of nvidia-nvshmem-cu13 up to 3.4 hold bitcode that LLVM 19 reads"))
+        }
         (emit::Error::Code(_), _) => {
             let error = Diagnostic::new(e.to_string()).of(Kind::Syntax);
             Box::new(raw_call::blame(module, error, None))

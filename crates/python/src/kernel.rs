@@ -18,6 +18,7 @@ use crate::errors;
 use crate::grid::{self, Grid};
 use crate::launch::{self, Backend};
 use crate::params::Params;
+use crate::ranks;
 
 /// What the compiler made, made ready to run where it runs.
 pub struct Code {
@@ -175,6 +176,7 @@ impl CompiledKernel {
             (None, None) => return Err(PyTypeError::new_err("the compiled kernel holds no GPU code")),
         }
         .map_err(errors::from_runtime)?;
+        ranks::prepare(&module, artifact.text("ptx"))?;
         let function =
             module.function(self.code.name(), artifact.metadata.shared).map_err(errors::from_runtime)?;
         if artifact.metadata.launch.cluster_dims.iter().product::<u32>() > MAX_CTAS {

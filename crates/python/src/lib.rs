@@ -70,6 +70,7 @@ fn _tilewright(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(hooks::hook_loads, m)?)?;
     m.add_function(wrap_pyfunction!(params::option_defaults, m)?)?;
     m.add_function(wrap_pyfunction!(params::set_option_defaults, m)?)?;
+    m.add_function(wrap_pyfunction!(ranks::reach_ranks_by, m)?)?;
     m.add_function(wrap_pyfunction!(params::force_debug, m)?)?;
     m.add_function(wrap_pyfunction!(simulate::simulate_ptx, m)?)?;
     m.add_function(wrap_pyfunction!(simulate::tensor_map, m)?)?;

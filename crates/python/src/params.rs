@@ -11,7 +11,7 @@ use tilewright_compiler::options::{self, Info, Kind, OPTIONS, Options, Value};
 use tilewright_frontend::{DiagnosticKind, Scalar};
 
 use crate::key::Key;
-use crate::wrong_call;
+use crate::{ranks, wrong_call};
 
 /// What an annotation other than `tl.constexpr` says about a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -303,6 +303,7 @@ impl Params {
             }
         }
         options.debug |= DEBUG_FORCED.load(Ordering::Relaxed);
+        ranks::add_library(&mut options);
         for (value, param) in values.iter_mut().zip(&self.params) {
             if value.is_none() {
                 *value = param.default.as_ref().map(|d| d.bind(py).clone());

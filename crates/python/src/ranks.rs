@@ -3,8 +3,14 @@
 //! `tilewright.runtime.ranks` holds which they are. What lies in rank 0's piece of a simulated mesh's symmetric memory is, for each other rank, as far
 //! from the beginning of that one's piece: the addresses of its arguments are made from rank 0's.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use tilewright_ir::Options;
+use tilewright_ir::options::Text;
+use tilewright_runtime::Module;
 
 use crate::args::Arguments;
 use crate::grid::Grid;
@@ -28,6 +34,46 @@ pub struct Ranks {
     /// What a piece of a simulated mesh begins with: names, offsets and bytes.
     #[pyo3(attribute("allowed"))]
     parts: Vec<(String, u64, u64)>,
+}
+
+/// NVSHMEM's library of bitcode, by which kernels reach other ranks, as an entry of the option `extern_libs`.
+static LIBRARY: Mutex<Option<String>> = Mutex::new(None);
+/// Whether there is one.
+static BY_LIBRARY: AtomicBool = AtomicBool::new(false);
+
+/// What the global variable of a kernel's module is called that says to NVSHMEM's functions where everything is.
+const STATE: &str = "nvshmemi_device_state_d";
+
+/// From now on kernels reach other ranks by this library of bitcode of NVSHMEM's; `None`: by addresses.
+#[pyfunction]
+#[pyo3(signature = (path))]
+pub fn reach_ranks_by(path: Option<String>) {
+    BY_LIBRARY.store(path.is_some(), Ordering::Relaxed);
+    *LIBRARY.lock().unwrap_or_else(PoisonError::into_inner) = path.map(|path| format!("nvshmem={path}"));
+}
+
+/// Adds the library to the options of a launch that name none of this name.
+#[inline]
+pub fn add_library(options: &mut Options) {
+    if BY_LIBRARY.load(Ordering::Relaxed) {
+        let library = LIBRARY.lock().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default();
+        let given = options.extern_libs.map_or("", |text| text.as_str());
+        let is_named = given.split(';').any(|entry| entry.starts_with("nvshmem="));
+        if !is_named {
+            let all = if given.is_empty() { library } else { format!("{given};{library}") };
+            options.extern_libs = Text::new(&all);
+        }
+    }
+}
+
+/// Has NVSHMEM fill in its variables of a module that has been loaded.
+pub fn prepare(module: &Module, ptx: Option<&str>) -> PyResult<()> {
+    if !ptx.is_some_and(|ptx| ptx.contains(STATE)) {
+        return Ok(());
+    }
+    Python::attach(|py| {
+        py.import("tilewright.runtime.nvshmem")?.call_method1("prepare", (module.handle(),)).map(|_| ())
+    })
 }
 
 impl Ranks {

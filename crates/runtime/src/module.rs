@@ -149,6 +149,11 @@ impl Module {
     pub fn device(&self) -> &'static Device {
         self.device
     }
+
+    /// The driver's handle, as a number: by which other libraries find what lies in the module.
+    pub fn handle(&self) -> usize {
+        self.module.0 as usize
+    }
 }
 
 impl Function {

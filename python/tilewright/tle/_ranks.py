@@ -73,6 +73,16 @@ def _wait(pointer, value, memory, flagged=False):
     to be those of ``value``, and nothing is acquired."""
 
 
+@builtin
+def _by_library():
+    """Whether other ranks are reached by NVSHMEM's functions, and not by addresses."""
+
+
+@builtin
+def _symmetric(pointers):
+    """Pointers to global memory whose upper 16 bits say whose memory it is: accesses through them are NVSHMEM's."""
+
+
 @constexpr_function
 def _per_unit(dtype):
     # Elements in 16 bytes; a boolean has a byte of its own.
@@ -99,13 +109,17 @@ def _rank(ranks: core.constexpr):
 def _of_rank(ranks: core.constexpr, pointers, rank):
     """The same places in the memory of another rank."""
     memory = _memory(ranks)
-    units = core.load(memory + TABLE + rank) - core.load(memory + BASE)
-    return pointers + units * _per_unit(pointers.dtype.scalar.element_ty)
+    per_unit: core.constexpr = _per_unit(pointers.dtype.scalar.element_ty)
+    if _by_library():
+        return _symmetric(pointers + (rank + core.cast(1, core.int64)) * (per_unit << 44))
+    else:
+        units = core.load(memory + TABLE + rank) - core.load(memory + BASE)
+        return pointers + units * per_unit
 
 
 @jit
 def _as(pointers, dtype: core.constexpr):
-    return pointers.to(core.pointer_type(dtype), bitcast=True)
+    return pointers.to(core.pointer_type(dtype, pointers.dtype.scalar.address_space), bitcast=True)
 
 
 @jit
@@ -286,6 +300,10 @@ def signal_wait(
     )
     memory = _own(device_dptr)
     slot = memory + SIGNAL + slot_id
+    core.static_assert(
+        target is not None or not _by_library(),
+        "not supported yet: tle.signal_wait without `target` where NVSHMEM reaches the ranks: what it adds to must not be changed from two sides",
+    )
     if target is None:
         _wait(slot, 1, memory)
         core.atomic_add(slot, -1, sem="relaxed", scope="sys")

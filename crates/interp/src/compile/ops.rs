@@ -282,6 +282,9 @@ impl Builder<'_, '_> {
     fn bitcast(&mut self, op: Op, src: Value) -> Res<()> {
         let src = self.get(src)?;
         let from = self.elem(src);
+        if self.m.is_symmetric_pointer(self.m.value_type(self.m.result(op))) {
+            return Err(self.unsupported("ranks that NVSHMEM reaches"));
+        }
         let to = self.ty(self.m.value_type(self.m.result(op)))?;
         let to = self.program.types[to as usize].elem;
         if from.mem_size() != to.mem_size() || (from == Elem::I1) != (to == Elem::I1) {

@@ -29,6 +29,10 @@ pub fn is_kernel(m: &Module, func: Op) -> bool {
     functions == 1 || tt::Func(func).sym_visibility(m).as_deref() == Some("public")
 }
 
+/// On the module: the path of NVSHMEM's library of bitcode, a string, where the kernel reaches other ranks by its functions, and not by addresses
+/// ([`SYMMETRIC`](crate::types::SYMMETRIC) pointers).
+pub const NVSHMEM: &str = "tle.nvshmem";
+
 /// How many ranks the kernel wants, where it reaches others: 0 is any number.
 pub fn ranks(m: &Module) -> Option<u32> {
     m.int_attr(m.root(), RANKS).map(|n| n as u32)

@@ -39,6 +39,10 @@ impl Hooks for Nvidia {
         match m.opcode(op) {
             Some(Opcode::Tt(kind)) => match kind {
                 tt::Kind::Dot => return l.dot(tt::Dot(op)),
+                tt::Kind::Return => {
+                    l.end_symmetric();
+                    return Ok(false);
+                }
                 tt::Kind::ExternElementwise => l.extern_elementwise(tt::ExternElementwise(op))?,
                 tt::Kind::ProgramBarrier => l.program_barrier(tt::ProgramBarrier(op))?,
                 tt::Kind::WaitSignal => l.wait_signal(tt::WaitSignal(op))?,
@@ -136,7 +140,10 @@ impl Hooks for Nvidia {
         other: Option<&[Value]>,
         hints: LoadHints,
     ) -> WordValues {
-        Lower(l).load_global(ptr, words, pred, other, hints)
+        match Lower(l).is_symmetric(ptr) {
+            true => Lower(l).load_symmetric(ptr, words, pred, other),
+            false => Lower(l).load_global(ptr, words, pred, other, hints),
+        }
     }
 
     const RELAXED_STORES: bool = true;
@@ -149,7 +156,10 @@ impl Hooks for Nvidia {
         pred: Option<Value>,
         scope: tt::MemSyncScope,
     ) {
-        Lower(l).store_relaxed(ptr, values, words, pred, scope);
+        match Lower(l).is_symmetric(ptr) {
+            true => Lower(l).store_symmetric(ptr, values, words, pred),
+            false => Lower(l).store_relaxed(ptr, values, words, pred, scope),
+        }
     }
 
     fn store_global(
@@ -161,7 +171,10 @@ impl Hooks for Nvidia {
         cache: tt::CacheModifier,
         evict: tt::EvictionPolicy,
     ) {
-        Lower(l).store_global(ptr, values, words, pred, cache, evict);
+        match Lower(l).is_symmetric(ptr) {
+            true => Lower(l).store_symmetric(ptr, values, words, pred),
+            false => Lower(l).store_global(ptr, values, words, pred, cache, evict),
+        }
     }
 
     fn atomic(
@@ -171,7 +184,10 @@ impl Hooks for Nvidia {
         values: &[Value],
         pred: Option<Value>,
     ) -> Result<Value> {
-        Lower(l).atomic(what, ptr, values, pred)
+        match Lower(l).is_symmetric(ptr) {
+            true => Lower(l).atomic_symmetric(what, ptr, values, pred),
+            false => Lower(l).atomic(what, ptr, values, pred),
+        }
     }
 
     fn load_shared(l: &mut Shared<'_>, ptr: Value, words: Words, pred: Option<Value>) -> WordValues {

@@ -15,6 +15,7 @@ mod messages;
 mod program_barrier;
 pub(crate) mod raw_call;
 mod symbol;
+pub(crate) mod symmetric;
 mod tma;
 mod warp_specialize;
 mod wgmma;

@@ -92,6 +92,8 @@ static BUILTINS: &[(&str, Function)] = &[
     ("tle._ranks._memory", |e, a| e.rank_memory(a).map(Value::Tensor)),
     ("tle._ranks._group", |e, a| e.group_of_ranks(a)),
     ("tle._ranks._wait", |e, a| e.wait_signal(a)),
+    ("tle._ranks._by_library", |e, _| e.ranks_by_library()),
+    ("tle._ranks._symmetric", |e, a| e.symmetric_pointers(a)),
     ("tle.distributed.sharding", |e, a| e.sharding(a)),
     ("tle.distributed.remote", |e, a| e.remote(a)),
     // Elementwise.

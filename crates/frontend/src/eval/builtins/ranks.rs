@@ -4,6 +4,7 @@
 //! done with it, is in `tle/_ranks.py`, in the language itself.
 
 use tilewright_ir::dialect::tt;
+use tilewright_ir::types::SYMMETRIC;
 use tilewright_ir::{AttrKind, Op, TypeKind, launch};
 
 use super::super::call::{Args, CallArgs};
@@ -61,6 +62,28 @@ impl Evaluator<'_> {
             at = self.module.parent_op(op);
         }
         false
+    }
+
+    /// Whether the launch reaches other ranks by NVSHMEM's functions: where `extern_libs` names its library.
+    pub(super) fn ranks_by_library(&mut self) -> Eval<Value> {
+        let libraries = self.options.extern_libs.map(|text| text.as_str()).unwrap_or_default();
+        let named = libraries.split(';').filter_map(|entry| entry.split_once('='));
+        let path = named.into_iter().find(|(name, _)| *name == "nvshmem").map(|(_, path)| path.to_string());
+        if let Some(path) = &path {
+            let (root, path) = (self.module.root(), self.module.attr(AttrKind::Str(path.as_str().into())));
+            self.module.set_attr(root, launch::NVSHMEM, path);
+        }
+        Ok(Value::from_host(HostValue::Bool(path.is_some())))
+    }
+
+    /// Pointers to global memory as such that say in their upper bits whose memory it is.
+    pub(super) fn symmetric_pointers(&mut self, args: &Args) -> Eval<Value> {
+        let pointers = self.tensor_arg(args, "pointers")?;
+        let Some(element) = pointers.dtype.as_pointer().map(|p| p.element.clone()) else {
+            return Err(self.bad_argument(args, "pointers", args.get("pointers"), "pointers"));
+        };
+        let to = PointerType { element, address_space: SYMMETRIC, constant: false };
+        self.cast(&pointers, &DType::Pointer(to.into())).map(Value::Tensor)
     }
 
     /// All that a kernel says of its launch's ranks agrees.

@@ -333,6 +333,9 @@ pub(crate) fn why_no_copy(module: &Module, load: tt::Load) -> Option<&'static st
     if module.is_shared_pointer(pointer) || module.is_remote_pointer(pointer) {
         return Some("it loads from shared memory");
     }
+    if module.is_symmetric_pointer(pointer) {
+        return Some("it loads from another rank's memory by a library");
+    }
     if load.is_volatile(module) {
         return Some("it is volatile");
     }
