@@ -18,7 +18,7 @@
 //! - A TMA copy to global memory reads its buffer until a wait, which only the issuing thread sees return. Where none stands
 //!   there yet one is placed: before what writes to the buffer, or to whatever has its memory next; before an arrival behind
 //!   which others write there; and where its threads or their partition end. It leaves the copies under way that have been
-//!   begun since. Slots of a ring whose numbers a loop counts are told apart ([`turns`]).
+//!   begun since. Slots of a ring whose numbers a loop counts are told apart (`turns`).
 //!   Where the kernel says how many may be under way ([`marks::PENDING`]) it waits before each for those that are too many.
 //! - A TMA copy to shared memory is issued by one thread, so that all others must be done with the buffer before. Each
 //!   thread that waits for its mbarrier sees what it brought: no barrier after it.
