@@ -42,12 +42,12 @@ struct SharedBlocks {
 }
 
 /// A block that programs bring together.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct SharedBlock {
     /// The program that came first.
     pub rank: u64,
-    /// Where its block begins.
-    pub address: u64,
+    /// Where its block begins in the tensor.
+    pub coord: Vec<i32>,
     /// How many programs have not come.
     missing: u32,
 }
@@ -100,20 +100,21 @@ impl Clusters {
         (cluster, rank): (u64, u64),
         pc: usize,
         mask: u64,
-        address: u64,
+        coord: &[i32],
     ) -> Result<(), SharedBlock> {
         let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
         let brought = blocks.brought.entry((cluster, pc, rank)).or_default();
         let key = (cluster, pc, rank & !mask, *brought);
         *brought += 1;
         let all = 1 << mask.count_ones();
-        let block = blocks.open.entry(key).or_insert(SharedBlock { rank, address, missing: all });
+        let first = SharedBlock { rank, coord: coord.to_vec(), missing: all };
+        let block = blocks.open.entry(key).or_insert(first);
         block.missing -= 1;
-        let block = *block;
+        let agreed = if block.coord == coord { Ok(()) } else { Err(block.clone()) };
         if block.missing == 0 {
             blocks.open.remove(&key);
         }
-        if block.address == address { Ok(()) } else { Err(block) }
+        agreed
     }
 }
 

@@ -335,8 +335,8 @@ pub enum Instr {
     /// Ends a partition.
     End,
     /// A block that the programs of the cluster whose ranks differ in the bits of `mask` alone bring together: they must mean the same one.
-    SharedBlock {
-        ptr: V,
+    SameBlock {
+        coord: Vec<V>,
         mask: u64,
     },
     /// Makes an mbarrier of so many arrivals a phase, of which one is that of copies where these bring bytes.
@@ -480,9 +480,8 @@ impl Instr {
             }
             Instr::Ring(step) => step.visit(f),
             Instr::Barrier { count, .. } => count.iter_mut().for_each(|v| f(v, Use)),
-            Instr::SharedBlock { ptr: at, .. }
-            | Instr::MbarrierInit { at, .. }
-            | Instr::MbarrierBring { at, .. } => f(at, Use),
+            Instr::SameBlock { coord, .. } => coord.iter_mut().for_each(|v| f(v, Use)),
+            Instr::MbarrierInit { at, .. } | Instr::MbarrierBring { at, .. } => f(at, Use),
             Instr::MbarrierArrive { at, rank, .. } => [at].into_iter().chain(rank).for_each(|v| f(v, Use)),
             Instr::WaitSignal { ptr, value, dst, .. } => {
                 f(ptr, Use);

@@ -131,9 +131,7 @@ impl<'m, 'p> Builder<'m, 'p> {
         self.program.reaches_others = self.program.code.iter().any(|i| {
             matches!(
                 i,
-                Instr::Remote { .. }
-                    | Instr::SharedBlock { .. }
-                    | Instr::MbarrierArrive { rank: Some(_), .. }
+                Instr::Remote { .. } | Instr::SameBlock { .. } | Instr::MbarrierArrive { rank: Some(_), .. }
             )
         });
         slots::allocate(&mut self.program, self.registers as usize, &self.loops, &self.pinned, &self.strands);

@@ -124,6 +124,12 @@ impl Builder<'_, '_> {
                 self.emit(Instr::MbarrierWait { at, parity });
                 Ok(())
             }
+            Some(Opcode::Ttng(ttng::Kind::SameBlock)) => {
+                let block = ttng::SameBlock(op);
+                let coord = block.coord(self.m).iter().map(|&v| self.get(v)).collect::<Res<_>>()?;
+                self.emit(Instr::SameBlock { coord, mask: block.sharing(self.m) as u64 });
+                Ok(())
+            }
             Some(Opcode::Ttng(ttng::Kind::NamedBarrier)) => self.named_barrier(ttng::NamedBarrier(op)),
             // One program runs on one thread: barriers have nothing to wait for.
             Some(Opcode::Ttg(ttg::Kind::Barrier)) => self.barrier(op),
@@ -464,9 +470,6 @@ impl Builder<'_, '_> {
         let mask = l.mask(m).map(|v| self.get(v)).transpose()?;
         let other = l.other(m).map(|v| self.get(v)).transpose()?;
         let dst = self.define(l.result(m))?;
-        if let Some(bits) = m.int_attr(op, marks::MULTICAST) {
-            self.emit(Instr::SharedBlock { ptr, mask: bits as u64 });
-        }
         self.emit(Instr::Load { ptr, mask, other, dst, volatile: l.is_volatile(m) });
         Ok(())
     }

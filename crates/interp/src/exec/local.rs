@@ -102,26 +102,20 @@ impl Own {
 
 impl Frame {
     /// Checks that the programs that share a copy give it the same block.
-    pub(super) fn shared_block(
-        &self,
+    pub(super) fn same_block(
+        &mut self,
+        program: &Program,
         context: &Context<'_>,
         own: Option<&Own>,
-        ptr: V,
-        mask: u64,
+        (coord, mask): (&[V], u64),
     ) -> Result<(), FaultBox> {
         let Some((cluster, rank)) = own.and_then(Own::cluster) else { return Ok(()) };
-        let reg = &self.regs[ptr.slot as usize];
-        let address = match reg.repr {
-            Repr::Uniform(bits) => bits,
-            Repr::Affine(affine) => affine.base as u64,
-            _ => reg.buf.slice::<u64>(1)[0],
-        };
+        let coord: Vec<i32> = coord.iter().map(|&v| self.scalar(program, v) as i32).collect();
         let who = (cluster.number, rank);
-        let Err(other) = context.clusters.share_block(who, self.pc, mask, address) else { return Ok(()) };
+        let Err(other) = context.clusters.share_block(who, self.pc, mask, &coord) else { return Ok(()) };
         let text = format!(
-            "programs {} and {rank} of the cluster share this copy, and give it different blocks: the second begins {} bytes from the first",
-            other.rank,
-            address.wrapping_sub(other.address) as i64
+            "programs {} and {rank} of the cluster share this copy, and give it different offsets: {:?} and {coord:?}",
+            other.rank, other.coord
         );
         Err(Box::new(Fault::new(text)))
     }

@@ -414,7 +414,7 @@ impl Frame {
                         return Ok(Yield::Blocked(acted));
                     }
                 }
-                Instr::SharedBlock { ptr, mask } => self.shared_block(context, own, *ptr, *mask)?,
+                Instr::SameBlock { coord, mask } => self.same_block(program, context, own, (coord, *mask))?,
                 Instr::MbarrierInit { .. }
                 | Instr::MbarrierArrive { .. }
                 | Instr::MbarrierBring { .. }
@@ -632,7 +632,7 @@ impl Frame {
             | Instr::Fork { .. }
             | Instr::Join
             | Instr::End
-            | Instr::SharedBlock { .. }
+            | Instr::SameBlock { .. }
             | Instr::MbarrierInit { .. }
             | Instr::MbarrierArrive { .. }
             | Instr::MbarrierBring { .. }

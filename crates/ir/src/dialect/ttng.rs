@@ -220,6 +220,17 @@ crate::dialect! {
         verify verify_coordinates
     }
 
+    /// A block that the programs of the cluster whose ranks differ in the bits of `sharing` alone bring together: `coord` is the same for them, which the CPU
+    /// executor checks.
+    op SameBlock = "same_block" {
+        operands(coord: var)
+        attrs(sharing: i32 = "sharing")
+        index(Unrelated)
+        types(Is("coord", Fixed(Type::I32)))
+        effects(ORDER)
+        format "`[` $coord `]` attr-dict"
+    }
+
     /// Starts copying a buffer to the block at `coord`. Outside the tensor nothing is written. The buffer is in use until an
     /// `async_tma_store_wait`.
     op AsyncTmaCopyLocalToGlobal = "async_tma_copy_local_to_global" {

@@ -239,8 +239,8 @@ impl Lower<'_, '_> {
                 self.tma_store_wait(ttng::TmaStoreWait(op));
                 Ok(())
             }
-            // The map is an argument like any other.
-            ttng::Kind::TensormapByLaunch => Ok(()),
+            // The map is an argument like any other; the other is the CPU executor's.
+            ttng::Kind::TensormapByLaunch | ttng::Kind::SameBlock => Ok(()),
             ttng::Kind::TensormapCreate => self.tensormap_create(ttng::TensormapCreate(op)),
             ttng::Kind::TensormapFenceproxyAcquire => {
                 self.tensormap_acquire(ttng::TensormapFenceproxyAcquire(op))

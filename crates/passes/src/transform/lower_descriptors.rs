@@ -257,8 +257,8 @@ impl Lowering<'_> {
                 tt::Load::build(&mut b, pointers, Some(mask), Some(other), cache, evict, false, whole);
             let value = loaded.result(b.module);
             ttg::LocalStore::build(&mut b, value, buffer);
-            if let Some(sharing) = self.m.int_attr(op, marks::MULTICAST) {
-                self.m.set_i32_attr(loaded.0, marks::MULTICAST, sharing as i32);
+            if let Some(sharing) = b.module.int_attr(op, marks::MULTICAST) {
+                ttng::SameBlock::build(&mut b, &coord, sharing as i32);
             }
             self.m.erase_op(op);
         } else if let Some(copy) = ttng::AsyncTmaCopyLocalToGlobal::cast(self.m, op) {
