@@ -41,7 +41,9 @@ def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexp
 
 
 @triton.jit
-def attend(query, k_blocks, v_blocks, acc, m, total, first, end, at_m, CAUSAL: tl.constexpr, BN: tl.constexpr):
+def attend(
+    query, k_blocks, v_blocks, acc, m, total, first, end, at_m, CAUSAL: tl.constexpr, BN: tl.constexpr
+):
     """Folds keys into the running maximum, denominator and output."""
     for start in range(first, end, BN):
         scores = tl.dot(query, k_blocks.load([start, 0]).T)
@@ -103,7 +105,17 @@ KERNELS = [
 def native(kernel: str, signature: str, constants: dict, warps: int) -> tuple[list[str], str]:
     """The lines of a kernel's listing, and what the compiler says of registers."""
     with tempfile.TemporaryDirectory() as folder:
-        arguments = [*COMMAND, "compile", kernel, "--target", "xe:pvc", "--num-warps", str(warps), "-o", folder]
+        arguments = [
+            *COMMAND,
+            "compile",
+            kernel,
+            "--target",
+            "xe:pvc",
+            "--num-warps",
+            str(warps),
+            "-o",
+            folder,
+        ]
         arguments += ["--signature", signature]
         for name, value in constants.items():
             arguments += ["--constexpr", f"{name}={value}"]
@@ -162,9 +174,7 @@ def row(name: str, lines: list[str], said: str) -> str:
     each = f"{bytes_loaded / dpas:.0f}" if dpas else ""
     spills = count(main, r"scratch|hword")
     loads = f"{blocks}" + (f" + {gathers} gathers" if gathers else "")
-    return (
-        f"| {name} | {registers} | {dpas} | {loads} | {prefetches} | {rest} | {waits} | {spills} | {share} | {each} | {bound} |"
-    )
+    return f"| {name} | {registers} | {dpas} | {loads} | {prefetches} | {rest} | {waits} | {spills} | {share} | {each} | {bound} |"
 
 
 def main() -> None:
@@ -173,7 +183,9 @@ def main() -> None:
         "| kernel | registers | DPAS | loads | prefetches | the rest | waits | spills | DPAS share | bytes a DPAS | bound |\n"
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     )
-    for name, kernel, signature, constants, warps in KERNELS[int(sys.argv[1]) if len(sys.argv)>1 else 0:int(sys.argv[2]) if len(sys.argv)>2 else 99]:
+    for name, kernel, signature, constants, warps in KERNELS[
+        int(sys.argv[1]) if len(sys.argv) > 1 else 0 : int(sys.argv[2]) if len(sys.argv) > 2 else 99
+    ]:
         print(row(name, *native(kernel, signature, constants, warps)), flush=True)
 
 

@@ -112,6 +112,35 @@ pub fn dpas(element: &str, rows: u32, first: Part, second: Part, added: bool) ->
     )
 }
 
+/// How a message calls so many words of so many bits that a lane has beside each other, if it takes them: fewer than 32 bits come in as many.
+fn words_of_lane(bits: u32, count: u32) -> Option<String> {
+    Some(match (bits, count) {
+        (8 | 16, 1) => format!("d{bits}c32"),
+        (32 | 64, 1) => format!("d{bits}"),
+        (32, 2 | 4) => format!("d32x{count}"),
+        _ => return None,
+    })
+}
+
+/// An instruction of the lanes whose operand of that number is not zero.
+fn where_set(mask: u32, instruction: &str) -> String {
+    format!(
+        "{{\n.decl P v_type=P num_elts=16\ncmp.ne (M1, 16) P ${mask}(0,0)<1;1,0> 0x0:d\n(P) {instruction}\n}}\n"
+    )
+}
+
+/// Loads words of the lanes that a mask has: the words, which are nothing elsewhere, the address, the mask.
+pub fn masked_load(bits: u32, count: u32) -> Option<String> {
+    let words = words_of_lane(bits, count)?;
+    Some(where_set(2, &format!("lsc_load.ugm (M1, 16) $0:{words} flat[$1]:a64")))
+}
+
+/// Stores them: the address, the words, the mask.
+pub fn masked_store(bits: u32, count: u32) -> Option<String> {
+    let words = words_of_lane(bits, count)?;
+    Some(where_set(2, &format!("lsc_store.ugm (M1, 16) flat[$0]:a64 $1:{words}")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,4 +1,4 @@
-//! Inline assembly in vISA (`SPV_INTEL_inline_assembly`): messages that bring blocks of two dimensions, and DPAS.
+//! Inline assembly in vISA (`SPV_INTEL_inline_assembly`): messages that bring blocks of two dimensions, DPAS, and accesses by lanes that a mask has.
 //!
 //! What a message brings into registers as 64-bit words is a block as memory has it: nothing but a DPAS may take it, a part of the right form. Elements of other
 //! types are those of the lanes: a column of 16, a row or a word of packed rows each.
@@ -33,6 +33,8 @@ pub(crate) enum Assembly {
     Prefetch(Shape),
     /// A product, and whether it is added to something.
     Dpas { factor: Factor, rows: usize, first: Part, second: Part, added: bool },
+    /// Loads or stores so many words of so many bits of the lanes that a mask has.
+    Masked { load: bool, bits: u32, count: usize },
     /// What is not known here.
     Other(String),
 }
@@ -89,7 +91,8 @@ fn string(words: &[u32]) -> (String, usize) {
 }
 
 fn read(text: &str, constraints: &str) -> Assembly {
-    let known = message(text, constraints).or_else(|| dpas(text, constraints));
+    let known =
+        message(text, constraints).or_else(|| dpas(text, constraints)).or_else(|| masked(text, constraints));
     known.unwrap_or_else(|| Assembly::Other(text.to_string()))
 }
 
@@ -124,6 +127,30 @@ fn message(text: &str, constraints: &str) -> Option<Assembly> {
         }
         _ => None,
     }
+}
+
+fn masked(text: &str, constraints: &str) -> Option<Assembly> {
+    let rest = text
+        .strip_prefix("{\n.decl P v_type=P num_elts=16\ncmp.ne (M1, 16) P $2(0,0)<1;1,0> 0x0:d\n(P) lsc_")?;
+    let rest = rest.strip_suffix("\n}\n")?;
+    let (load, words) = match rest.strip_prefix("load.ugm (M1, 16) $0:") {
+        Some(rest) => (true, rest.strip_suffix(" flat[$1]:a64")?),
+        None => (false, rest.strip_prefix("store.ugm (M1, 16) flat[$0]:a64 $1:")?),
+    };
+    let (bits, count) = match words {
+        "d8c32" => (8, 1),
+        "d16c32" => (16, 1),
+        "d32" => (32, 1),
+        "d32x2" => (32, 2),
+        "d32x4" => (32, 4),
+        "d64" => (64, 1),
+        _ => return None,
+    };
+    (constraints == if load { "=rw,rw,rw" } else { "rw,rw,rw" }).then_some(Assembly::Masked {
+        load,
+        bits,
+        count,
+    })
 }
 
 fn dpas(text: &str, constraints: &str) -> Option<Assembly> {
@@ -180,6 +207,7 @@ impl Translator<'_> {
                 let made = self.dpas(i, factor, &[a, b, c])?;
                 self.set(i, made)
             }
+            Some(Assembly::Masked { load, bits, count }) => self.masked(i, load, bits, count),
             Some(Assembly::Other(text)) => Err(unsupported(i, &format!("the assembly `{text}`"))),
             None => Err(unsupported(i, "assembly that is not declared")),
         }
@@ -189,6 +217,35 @@ impl Translator<'_> {
         let zero = self.reg('r');
         self.op(format!("mov.b32 {zero}, 0;"));
         vec![zero; count]
+    }
+
+    fn masked(&mut self, i: &Instruction, load: bool, bits: u32, count: usize) -> Result<(), Error> {
+        let (address, mask) = (self.scalar(i, 1)?, self.scalar(i, if load { 2 } else { 3 })?);
+        let set = self.reg('p');
+        self.op(format!("setp.ne.s32 {set}, {mask}, 0;"));
+        let class = if bits == 64 { 'd' } else { 'r' };
+        let words = if load {
+            let words: Regs = (0..count).map(|_| self.reg(class)).collect();
+            // What the others have is not to be looked at.
+            words.iter().for_each(|word| self.op(format!("mov.b{} {word}, 0x7fbadbad;", bits.max(32))));
+            words
+        } else {
+            self.value(id_of(i, 2)?)?
+        };
+        if words.len() != count || !words.iter().all(|word| word[1..].starts_with(class)) {
+            return Err(unsupported(i, "these words"));
+        }
+        let (vector, list) = match count {
+            1 => (String::new(), words[0].clone()),
+            n => (format!(".v{n}"), format!("{{{}}}", words.join(", "))),
+        };
+        let ty = if bits < 32 { 'u' } else { 'b' };
+        if load {
+            self.op(format!("@{set} ld.global{vector}.{ty}{bits} {list}, [{address}];"));
+            return self.set(i, words);
+        }
+        self.op(format!("@{set} st.global{vector}.{ty}{bits} [{address}], {list};"));
+        Ok(())
     }
 
     fn block_load(

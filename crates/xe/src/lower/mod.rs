@@ -12,7 +12,7 @@
 //! | `xe.atomic.OP.SCOPE.ORDER` | an atomic operation |
 //! | `__builtin_IB_…` | a function of Intel's compiler: DPAS |
 //!
-//! Messages that bring blocks, and DPAS that takes parts of these, are inline assembly (`crate::visa`).
+//! Messages that bring blocks, DPAS that takes parts of these, and accesses with a mask are inline assembly (`crate::visa`).
 
 mod access;
 mod atomic;
