@@ -69,8 +69,9 @@ def xesim(monkeypatch):
 def test_vectors(xesim):
     x = np.arange(1000, dtype=np.float32)
     z = np.zeros_like(x)
-    add[(4,)](x, 2 * x, z, 1000, BLOCK=256)
+    kernel = add[(4,)](x, 2 * x, z, 1000, BLOCK=256)
     assert (z == 3 * x).all()
+    assert (kernel.metadata.target.name, kernel.metadata.target.warp_size) == ("xe:pvc", 16)
 
 
 def test_rows(xesim):

@@ -83,6 +83,17 @@ fn bytes<T: Copy>(a: &mut [T]) -> &mut [u8] {
 
 /// Runs a kernel on arrays and numbers; nothing is found.
 fn run<const N: usize>(kernel: &Kernel, groups: [u32; 3], arrays: [&mut [u8]; N], rest: &[i64]) {
+    let findings = findings(kernel, groups, arrays, rest);
+    assert!(findings.is_empty(), "{}", findings[0]);
+}
+
+/// Runs a kernel on arrays and numbers: what is found.
+fn findings<const N: usize>(
+    kernel: &Kernel,
+    groups: [u32; 3],
+    arrays: [&mut [u8]; N],
+    rest: &[i64],
+) -> Vec<String> {
     let mut memory = Memory::new();
     let mut params = vec![];
     for (k, a) in arrays.into_iter().enumerate() {
@@ -94,7 +105,7 @@ fn run<const N: usize>(kernel: &Kernel, groups: [u32; 3], arrays: [&mut [u8]; N]
     let launch = Launch { kernel: kernel.name.clone(), groups, items: kernel.num_warps * 16, params };
     let program = Program::parse(&kernel.spirv).unwrap_or_else(|e| panic!("{e}"));
     let report = program.launch(&launch, &memory, &SimOptions::default()).unwrap_or_else(|e| panic!("{e}"));
-    assert!(report.findings.is_empty(), "{}", report.findings[0]);
+    report.findings.iter().map(ToString::to_string).collect()
 }
 
 const ADD: &str = "def kernel(x, y, z, n):
@@ -219,6 +230,23 @@ fn products_with_edges() {
 fn products_without_blocks() {
     product("fp16", [32, 64, 32], [32, 64, 32], 2, 16);
     product("fp16", [32, 64, 16], [32, 64, 16], 2, 0);
+}
+
+/// The text of a message says its shape, and so does the last of its words.
+#[test]
+fn words_of_another_shape_are_reported() {
+    let mut kernel = matmul("fp16", "fp32", [32, 64, 32], 2);
+    // 32 rows, two blocks of 16 columns, in a constant.
+    let constant = |shape: u32| [4 << 16 | 43, shape].map(u32::to_le_bytes);
+    let [code, whole] = constant(0x1_1f0f);
+    let words = kernel.spirv.as_chunks_mut::<4>().0;
+    let at = words.windows(4).position(|w| w[0] == code && w[3] == whole).expect("is one of the constants");
+    words[at + 3] = constant(0x1_0f0f)[1];
+    let mut arrays = [(); 3].map(|()| vec![Line([0; 64]); 64 * 64 * 4 / 64]);
+    let [a, b, c] = arrays.each_mut().map(|array| bytes(array));
+    let found = findings(&kernel, [2, 1, 1], [a, b, c], &[64, 64, 64]);
+    let note = "the last word of a message must be the shape that its text says";
+    assert!(found.iter().any(|finding| finding.contains(note)), "{found:?}");
 }
 
 /// The paper's: blocks of 256×256×32, 32 warps (Listings 1 to 5).

@@ -20,13 +20,14 @@ class GPUTarget:
     @property
     def name(self) -> str:
         """As ``warmup(target=…)`` and the command spell it, such as ``cuda:90``."""
-        return f"{self.backend}:{self.arch}" if self.backend == "cuda" else self.backend
+        return f"{self.backend}:{self.arch}" if self.arch else self.backend
 
     @staticmethod
     def parse(name: str) -> GPUTarget:
         """The target of such a name."""
         backend, _, arch = name.partition(":")
-        return GPUTarget(backend, int(arch), 32) if arch else GPUTarget(backend, 0, 1)
+        lanes = {"cuda": 32, "xe": 16}.get(backend, 1)
+        return GPUTarget(backend, arch if arch and not arch.isdigit() else int(arch or 0), lanes)
 
 
 class Language(Enum):
