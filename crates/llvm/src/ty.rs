@@ -12,8 +12,7 @@ pub enum Space {
     /// Shared memory of any CTA of the cluster, as [`Space::Shared`] to LLVM, which knows of no such space: what accesses it is
     /// inline assembly.
     Cluster,
-    /// Memory of other ranks, which a library reaches; pointers are [`Space::Global`]'s to LLVM, and say in their upper bits whose memory it is
-    /// ([`tilewright_ir::types::SYMMETRIC`]).
+    /// Memory of other ranks, which a library reaches; pointers are [`Space::Global`]'s to LLVM, and say in their upper bits whose memory it is.
     Symmetric,
     /// Constant memory.
     Const,
