@@ -261,7 +261,10 @@ def wrong_kernel(x_ptr, out_ptr, how: tl.constexpr, WHAT: tl.constexpr):
 @pytest.mark.parametrize(
     ("what", "message"),
     [
-        ("value", "takes a tensor that lies in memory, by the pointer to its first element; this one is a value"),
+        (
+            "value",
+            "takes a tensor that lies in memory, by the pointer to its first element; this one is a value",
+        ),
         ("dtype", "must be a pointer to the tensor's dtype"),
         ("algorithm", "goes with `out`"),
     ],
