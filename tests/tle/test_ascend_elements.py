@@ -258,3 +258,54 @@ def test_more_than_all_flags_between_cores():
     for _ in range(20):
         a = np.clip(a.astype(np.float32) @ w.astype(np.float32), -4, 4).astype(np.float16)
     np.testing.assert_array_equal(out, a)
+
+
+@triton.jit
+def places_kernel(x, index, out, counter, flags, N: tl.constexpr):
+    i = tl.program_id(0) * N + tl.arange(0, N)
+    # Each program has a row of the result, in the order in which they come.
+    row = tl.atomic_add(counter, 1)
+    tl.store(out + row * N + tl.arange(0, N), tl.load(x + i))
+    at = tl.load(index + i)
+    old = tl.atomic_add(counter + 1 + at, 10, mask=at != 2)
+    tl.store(flags + i, old)
+    tl.atomic_or(counter + 9, 1 << tl.program_id(0))
+    swapped = tl.atomic_cas(counter + 10, row, row + 1)
+    tl.store(flags + 64 + row, swapped)
+    tl.store(flags + 70 + row, tl.atomic_xchg(counter + 11, row))
+
+
+def test_what_lay_there_before():
+    x, index = some(64), some(64, low=0, high=8, dtype="int32")
+    out, counter, flags = np.zeros((4, 16), np.float32), np.zeros(12, np.int32), np.full(76, -1, np.int32)
+    counter[11] = 99
+    places_kernel[(4,)](x, index, out, counter, flags, 16)
+    order = np.argsort([np.flatnonzero((out == row).all(1))[0] for row in x.reshape(4, 16)])
+    np.testing.assert_array_equal(out, x.reshape(4, 16)[order])
+    counts = np.bincount(index, minlength=8) * 10
+    counts[2] = 0
+    np.testing.assert_array_equal(counter, [4, *counts, 15, 4, 3])
+    # Each of those with the same index got another number.
+    for k in set(range(8)) - {2}:
+        np.testing.assert_array_equal(np.sort(flags[:64][index == k]), np.arange(0, counts[k], 10))
+    np.testing.assert_array_equal(flags[64:68], np.arange(4))
+    np.testing.assert_array_equal(flags[70:74], [99, 0, 1, 2])
+
+
+@triton.jit
+def queued_products_kernel(x, w, out, counter, N: tl.constexpr):
+    at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    # Which block it is to do, the cube core must know, too.
+    block = tl.atomic_add(counter, 1)
+    tl.store(out + block * N * N + at, tl.dot(tl.load(x + block * N * N + at), tl.load(w + at)))
+
+
+def test_a_queue_of_products():
+    x, w = (
+        some(3, 16, 16, low=-3, high=4, dtype="float16"),
+        some(16, 16, low=-3, high=4, dtype="float16", seed=1),
+    )
+    out, counter = np.zeros((3, 16, 16), np.float32), np.zeros(1, np.int32)
+    queued_products_kernel[(3,)](x, w, out, counter, 16)
+    np.testing.assert_array_equal(out, x.astype(np.float32) @ w.astype(np.float32))
+    assert counter[0] == 3

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 use tilewright_ir::ascend;
 use tilewright_ir::dialect::hivm::{self, CoreType as Core, Event, Kind as H, Pipe, SyncBlockInstrMode};
-use tilewright_ir::dialect::{arith, func, memref, scf};
+use tilewright_ir::dialect::{arith, func, hivm_more, memref, scf};
 use tilewright_ir::memref::{Index, MemRef, index_list};
 use tilewright_ir::{AttrKind, Block, Diagnostic, Module, Op, Opcode, Trait, Type, Value};
 
@@ -45,6 +45,7 @@ pub fn program(
             number,
             frames: Vec::new(),
             waiting: None,
+            locked: false,
         };
         unit.enter(function, &given, workspace, &queues)?;
         units.push(unit);
@@ -56,6 +57,9 @@ pub fn program(
             moved |= unit.go_on(&mut queues)?;
         }
         if units.iter().all(|unit| unit.frames.is_empty()) {
+            if units.iter().any(|unit| unit.locked) {
+                return Err(Diagnostic::new("a program ends with a lock that it has not given back"));
+            }
             return queues.end(m);
         }
         if !moved && queues.performed == before {
@@ -122,6 +126,8 @@ struct Unit<'m> {
     number: u64,
     frames: Vec<Frame>,
     waiting: Option<Waiting>,
+    /// Whether it has the lock.
+    locked: bool,
 }
 
 type Result<T> = std::result::Result<T, Diagnostic>;
@@ -233,6 +239,7 @@ impl Unit<'_> {
             Some(Opcode::Scf(scf::Kind::If)) => self.branch(scf::If(op)),
             Some(Opcode::Memref(kind)) => self.memref(op, kind, queues),
             Some(Opcode::Hivm(kind)) => self.hivm(op, kind, queues),
+            Some(Opcode::HivmMore(kind)) => self.lock(op, kind, queues),
             _ => Err(self.unsupported(op)),
         }
     }
@@ -530,6 +537,29 @@ impl Unit<'_> {
         }
         let text = format!("element {i} along dimension {d} of a view that has {}", view.shape[d]);
         Err(at(self.m, op, text))
+    }
+
+    /// Takes the lock that programs have in common, or gives it back. (They run one after the other.)
+    fn lock(&mut self, op: Op, kind: hivm_more::Kind, queues: &Queues<'_>) -> Result<()> {
+        let wrong = match kind {
+            hivm_more::Kind::CreateSyncBlockLock => {
+                self.values.insert(self.m.result(op), Cell::Num(Num::Int(0)));
+                return Ok(());
+            }
+            hivm_more::Kind::SyncBlockLock if self.locked => "a lock is taken that this program has",
+            hivm_more::Kind::SyncBlockUnlock if !self.locked => {
+                "a lock is given back that this program has not"
+            }
+            hivm_more::Kind::SyncBlockUnlock if !queues.are_drained(self.core) => {
+                "a lock is given back while queues go on: a barrier of all is missing"
+            }
+            hivm_more::Kind::SyncBlockLock | hivm_more::Kind::SyncBlockUnlock => {
+                self.locked = kind == hivm_more::Kind::SyncBlockLock;
+                return Ok(());
+            }
+            _ => return Err(self.unsupported(op)),
+        };
+        Err(at(self.m, op, wrong.to_string()))
     }
 
     fn hivm(&mut self, op: Op, kind: H, queues: &mut Queues<'_>) -> Result<()> {

@@ -283,6 +283,14 @@ impl<'l> Queues<'l> {
         Ok(true)
     }
 
+    /// Whether the last that is known of a core is that all of its queues had come to their end.
+    pub fn are_drained(&self, core: Core) -> bool {
+        let own = PIPES * number_of(core)..PIPES * (number_of(core) + 1);
+        let scalar = Queue { core, pipe: Pipe::S }.index();
+        own.clone().all(|q| self.clocks[scalar][q] == self.ticks[q])
+            && self.queues[own].iter().all(VecDeque::is_empty)
+    }
+
     /// Lets all queues go on; whether the scalar unit of a core waits for nothing.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Case, check, check_within, compiled, executed, module, numbers, simulated};
+use common::{Case, check, check_within, compiled, executed, numbers, simulated};
 
 fn case(source: &str, signature: &str, grid: u32, arrays: Vec<Vec<f32>>, numbers: Vec<i64>) -> Case {
     let source = source.trim_start().to_string();

@@ -104,3 +104,25 @@ fn memories_and_ways() {
     ));
     assert!(outside.contains("a read of 4 bytes at 256 of GM, which has 256"), "{outside}");
 }
+
+#[test]
+fn locks() {
+    const TYPE: &str = "memref<1xi64, #hivm.address_space<gm>>";
+    let create = format!("%l = hivm.hir.create_sync_block_lock : {TYPE}\n");
+    let lock = format!("hivm.hir.sync_block_lock lock_var(%l : {TYPE})\n");
+    let unlock = format!("hivm.hir.sync_block_unlock lock_var(%l : {TYPE})\n");
+    let barrier = "hivm.hir.pipe_barrier[<PIPE_ALL>]\n";
+    let work = ub() + &load("%a") + SET + WAIT + &store("%a");
+    assert_eq!(error(&format!("{create}{lock}{work}{barrier}{unlock}")), "");
+    let early = error(&format!("{create}{lock}{work}{unlock}"));
+    assert!(
+        early.contains("a lock is given back while queues go on: a barrier of all is missing"),
+        "{early}"
+    );
+    let twice = error(&format!("{create}{lock}{lock}"));
+    assert!(twice.contains("a lock is taken that this program has"), "{twice}");
+    let never = error(&format!("{create}{unlock}"));
+    assert!(never.contains("a lock is given back that this program has not"), "{never}");
+    let kept = error(&format!("{create}{lock}"));
+    assert!(kept.contains("a program ends with a lock that it has not given back"), "{kept}");
+}

@@ -14,3 +14,7 @@ tt.func @f(%x: f32) { "tt.raw_call"(%x) <{language = "ptx", layouts = [], names 
 // RUN:
 tt.func @f(%x: f32) { "tt.raw_call"(%x) <{language = "ptx", layouts = [unit], names = ["x"], order = array<i32: 0>, source = "", symbol = "", threads = array<i32>, operandSegmentSizes = array<i32: 0, 1>}> : (f32) -> () tt.return }
 // ERROR: the outputs
+// -----
+// RUN:
+tt.func @f(%x: f32) { "tt.raw_call"(%x) <{language = "ptx", layouts = [unit], names = ["x"], order = array<i32: 0>, source = "", symbol = "", threads = array<i32: 8, 0>, operandSegmentSizes = array<i32: 1, 0>}> : (f32) -> () tt.return }
+// ERROR: `threads` must have at most three extents, each of at least 1

@@ -100,6 +100,10 @@ pub(super) fn pipe_of(m: &Module, op: Op) -> Option<Pipe> {
 
 /// The kind of core that an instruction is one of; none for what the scalar units of both can do.
 pub(super) fn core_of(m: &Module, op: Op) -> Option<Core> {
+    // What is under a lock vectors do.
+    if matches!(m.opcode(op), Some(Opcode::HivmMore(_))) {
+        return Some(Core::Vector);
+    }
     Some(match pipe_of(m, op)? {
         Pipe::M | Pipe::Mte1 | Pipe::Fix => Core::Cube,
         // What it writes was computed by vectors, or is written once.

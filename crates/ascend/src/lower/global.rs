@@ -17,7 +17,7 @@ use super::addresses::{Address, Wrap};
 use super::instructions::{fixpipe, vbrc};
 use super::masks::Span;
 use super::vectors::{Lower, Result};
-use super::{addresses, instructions, masks, unsupported};
+use super::{addresses, atomics, instructions, masks, unsupported};
 
 /// A block of the elements that pointers lead to, and that a buffer has room for.
 #[derive(Clone)]
@@ -46,7 +46,7 @@ impl Lower<'_> {
             return Err(unsupported(self.m, op, "truth values in global memory"));
         }
         if !self.is_tensor(result) {
-            if mask.is_some() || self.into_buffer(pointers) {
+            if mask.is_some() || self.leads_to_buffer(pointers) {
                 return self.load_one(load);
             }
             let from = self.global(op, pointers, &Part::first(&[]))?;
@@ -86,7 +86,7 @@ impl Lower<'_> {
 
     /// The elements that a mask leaves, where those and what pointers lead to are blocks.
     fn block_of(&mut self, op: Op, pointers: Value, mask: Option<Value>) -> Option<Part> {
-        if self.into_buffer(pointers) || addresses::wrapping(self.m, op, pointers).is_err() {
+        if self.leads_to_buffer(pointers) || addresses::wrapping(self.m, op, pointers).is_err() {
             return None;
         }
         self.part(op, pointers, mask).ok()
@@ -199,26 +199,23 @@ impl Lower<'_> {
         self.write(store.0, pointers, value, mask, None)
     }
 
-    /// What is combined with what lies in global memory, of which nothing is wanted back.
+    /// What is combined with what lies in global memory: by an engine, unless what lay there is wanted back anywhere in the kernel.
     pub fn combine_global(&mut self, atomic: tt::AtomicRmw) -> Result<()> {
         let op = atomic.0;
         self.done.push(op);
-        if !self.m.uses(atomic.result(self.m)).is_empty() {
-            return Err(unsupported(self.m, op, "what lay in memory before an atomic operation"));
-        }
-        let kind = match atomic.rmw_op(self.m) {
-            tt::RmwOp::Add | tt::RmwOp::Fadd => AtomicKind::Add,
-            tt::RmwOp::Max => AtomicKind::Max,
-            tt::RmwOp::Min => AtomicKind::Min,
-            other => {
-                let text = format!("an atomic `{}`", other.keyword());
-                return Err(
-                    unsupported(self.m, op, text).note("its engines add, and take the larger or the smaller")
-                );
-            }
-        };
         let (pointers, value, mask) = (atomic.ptr(self.m), atomic.val(self.m), atomic.mask(self.m));
-        self.write(op, pointers, value, mask, Some(kind))
+        match atomics::engine(atomic.rmw_op(self.m)) {
+            Some(kind) if !self.locked => self.write(op, pointers, value, mask, Some(kind)),
+            _ => self.atomic_by_scalar(op, pointers, [Some(value), None], mask),
+        }
+    }
+
+    /// A value that takes another one's place where that lies in global memory.
+    pub fn swap_global(&mut self, atomic: tt::AtomicCas) -> Result<()> {
+        let op = atomic.0;
+        self.done.push(op);
+        let operands = [Some(atomic.cmp(self.m)), Some(atomic.val(self.m))];
+        self.atomic_by_scalar(op, atomic.ptr(self.m), operands, None)
     }
 
     fn write(
@@ -238,7 +235,7 @@ impl Lower<'_> {
                 Some(mask) => self.where_true(op, mask),
                 None => op,
             };
-            if self.into_buffer(pointers) && kind.is_none() {
+            if self.leads_to_buffer(pointers) && kind.is_none() {
                 return self.store_one(op, pointers, value);
             }
             let element = self.m.value_type(value);

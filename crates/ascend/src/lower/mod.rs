@@ -8,6 +8,7 @@
 //! 6. `split`: of one that multiplies and computes with vectors there are two, for the two cores of a block.
 
 mod addresses;
+mod atomics;
 mod combine;
 mod control;
 mod effects;

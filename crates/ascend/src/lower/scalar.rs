@@ -23,7 +23,7 @@ use super::{unsupported, widened};
 
 /// A tensor as the scalar unit reads it.
 #[derive(Clone, Copy)]
-enum Elements {
+pub(super) enum Elements {
     /// All are this number.
     Number(Value),
     /// They lie in a buffer in UB, once along dimensions of which it has one.
@@ -31,7 +31,7 @@ enum Elements {
 }
 
 /// Where pointers lead that are no block.
-enum Places {
+pub(super) enum Places {
     /// Global memory, from an argument of the kernel on, by the sum of these.
     Global(Value, Vec<Elements>),
     /// A buffer, by an index along each dimension.
@@ -42,7 +42,7 @@ impl Lower<'_> {
     // ---- loops -------------------------------------------------------------------------------------------------
 
     /// Loops over all elements of a shape: the indices, and the operation in front of which an element is dealt with.
-    fn nest(&mut self, op: Op, shape: &[u32]) -> (Vec<Value>, Op) {
+    pub fn nest(&mut self, op: Op, shape: &[u32]) -> (Vec<Value>, Op) {
         let (mut at, mut indices) = (op, Vec::new());
         for &n in shape {
             let mut b = Builder::before(self.m, at);
@@ -62,14 +62,14 @@ impl Lower<'_> {
     }
 
     /// A branch: the ends of what is done where a condition holds, and elsewhere.
-    fn either(&mut self, at: Op, condition: Value) -> (Op, Op) {
+    pub fn either(&mut self, at: Op, condition: Value) -> (Op, Op) {
         let branch = scf::If::build(&mut Builder::before(self.m, at), condition, &[]);
         let regions = [branch.then_region(self.m), branch.else_region(self.m)];
         let [then, other] = regions.map(|region| self.m.append_block(region, &[]));
         (self.end(at, then, &[]), self.end(at, other, &[]))
     }
 
-    fn element_at(&mut self, at: Op, elements: Elements, indices: &[Value]) -> Value {
+    pub fn element_at(&mut self, at: Op, elements: Elements, indices: &[Value]) -> Value {
         let buffer = match elements {
             Elements::Number(number) => return number,
             Elements::Buffer(buffer) => buffer,
@@ -82,14 +82,14 @@ impl Lower<'_> {
         memref::Load::build(&mut b, buffer, &own, element).result(b.module)
     }
 
-    fn put_at(&mut self, at: Op, value: Value, buffer: Value, indices: &[Value]) {
+    pub fn put_at(&mut self, at: Op, value: Value, buffer: Value, indices: &[Value]) {
         memref::Store::build(&mut Builder::before(self.m, at), value, buffer, indices);
     }
 
     // ---- tensors -----------------------------------------------------------------------------------------------
 
     /// A tensor, or a number, as it is read element by element.
-    fn elements(&mut self, op: Op, v: Value) -> Result<Elements> {
+    pub fn elements(&mut self, op: Op, v: Value) -> Result<Elements> {
         if !self.is_tensor(v) {
             return Ok(Elements::Number(v));
         }
@@ -117,7 +117,7 @@ impl Lower<'_> {
     }
 
     /// Where pointers lead.
-    fn places(&mut self, op: Op, pointers: Value) -> Result<Places> {
+    pub fn places(&mut self, op: Op, pointers: Value) -> Result<Places> {
         let Some(made) = self.m.defining_op(pointers) else {
             return match self.is_tensor(pointers) {
                 false => Ok(Places::Global(pointers, Vec::new())),
@@ -181,7 +181,13 @@ impl Lower<'_> {
     }
 
     /// The memory of an element, and its indices there.
-    fn place_at(&mut self, at: Op, places: &Places, element: Type, indices: &[Value]) -> (Value, Vec<Value>) {
+    pub fn place_at(
+        &mut self,
+        at: Op,
+        places: &Places,
+        element: Type,
+        indices: &[Value],
+    ) -> (Value, Vec<Value>) {
         match places {
             Places::Global(base, terms) => {
                 let view = self.view_at(at, *base, terms, element, indices, 0);
@@ -296,7 +302,7 @@ impl Lower<'_> {
     }
 
     /// Whether pointers are of one element of a buffer, or of several.
-    pub fn into_buffer(&self, mut pointers: Value) -> bool {
+    pub fn leads_to_buffer(&self, mut pointers: Value) -> bool {
         while let Some(made) = self.m.defining_op(pointers) {
             if ttg::LocalPtr::cast(self.m, made).is_some() {
                 return true;
@@ -412,7 +418,7 @@ impl Lower<'_> {
             })
             .collect();
         let block = self.m.region_block(reduce.combine(self.m));
-        let sums = self.along(op, axis, extent, &shape, &sources, (block, false), None)?;
+        let sums = self.along(op, (axis, extent), &shape, &sources, (block, false), None)?;
         let (at, indices, sums) = sums;
         for (&sum, &out) in sums.iter().zip(&outs) {
             self.put_at(at, sum, out, &indices);
@@ -449,7 +455,7 @@ impl Lower<'_> {
         }
         let block = self.m.region_block(scan.combine(self.m));
         let how = (block, scan.reverse(self.m));
-        self.along(op, axis, extent, &shape, &sources, how, Some(&outs))?;
+        self.along(op, (axis, extent), &shape, &sources, how, Some(&outs))?;
         Ok(())
     }
 
@@ -463,12 +469,10 @@ impl Lower<'_> {
 
     /// Combines elements along an axis, one after the other, for each of the others; with `outs` what there is so far is written there each time. Gives
     /// the place behind, its indices, and what came of all.
-    #[allow(clippy::too_many_arguments)]
     fn along(
         &mut self,
         op: Op,
-        axis: usize,
-        extent: u32,
+        (axis, extent): (usize, u32),
         shape: &[u32],
         sources: &[Elements],
         (block, reverse): (Block, bool),

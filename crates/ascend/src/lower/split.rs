@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::func;
 use tilewright_ir::dialect::hivm::CoreType as Core;
 use tilewright_ir::module::OpSpec;
-use tilewright_ir::{AttrKind, Builder, Diagnostic, Module, Op, Type, TypeKind, pass};
+use tilewright_ir::{AttrKind, Builder, Diagnostic, Module, Op, Opcode, Type, TypeKind, pass};
 
 use super::effects::{core_of, cores};
 use super::unsupported;
@@ -60,8 +60,13 @@ fn split(module: &mut Module, whole: Op, made: &FxHashMap<Op, Core>, workspace: 
     for (of_cube, of_vector) in pairs.into_iter().rev() {
         match made.get(&of_cube).copied().or_else(|| core_of(module, of_cube)) {
             Some(Core::Cube) => module.erase_op(of_vector),
-            // (What the scalar unit reads goes when nothing needs it.)
-            Some(Core::Vector) if module.results(of_cube).is_empty() => module.erase_op(of_cube),
+            // (What the scalar unit reads goes when nothing needs it; locks are used by what went before.)
+            Some(Core::Vector)
+                if module.results(of_cube).is_empty()
+                    || matches!(module.opcode(of_cube), Some(Opcode::HivmMore(_))) =>
+            {
+                module.erase_op(of_cube);
+            }
             _ => {}
         }
     }

@@ -16,6 +16,7 @@ use tilewright_ir::{
     AttrKind, Block, Builder, Diagnostic, Module, Op, Opcode, Trait, Type, TypeKind, Value, ascend, pass,
 };
 
+use super::atomics;
 use super::global::Part;
 use super::instructions::{copy, fixpipe, load, nd2nz, store, varange, vbrc};
 use super::unsupported;
@@ -36,9 +37,18 @@ pub(super) fn run(module: &mut Module) -> Result<()> {
             done: Vec::new(),
             unused: Vec::new(),
             stored: FxHashSet::default(),
+            locked: false,
         };
+        // (What is around the atomic operations goes with what they become.)
+        let around = atomics::locked(lower.m, func).map(|(first, last)| {
+            lower.locked = true;
+            (atomics::lock(lower.m, first), lower.m.next_op(last))
+        });
         for block in lower.m.region_blocks(func.body(lower.m)).to_vec() {
             lower.block(block)?;
+        }
+        if let Some((lock, Some(behind))) = around {
+            atomics::unlock(lower.m, lock, behind);
         }
         for op in std::mem::take(&mut lower.done).into_iter().rev() {
             lower.m.erase_op(op);
@@ -66,6 +76,8 @@ pub(super) struct Lower<'m> {
     pub unused: Vec<(Block, Vec<usize>)>,
     /// Stores of what is computed where it is stored.
     stored: FxHashSet<Op>,
+    /// Whether atomic operations are under a lock.
+    pub locked: bool,
 }
 
 pub(super) type Result<T> = std::result::Result<T, Diagnostic>;
@@ -102,6 +114,8 @@ impl Lower<'_> {
             Some(Opcode::Tt(T::Load)) => self.load_global(tt::Load(op)),
             Some(Opcode::Tt(T::Store)) => self.store_global(tt::Store(op)),
             Some(Opcode::Tt(T::AtomicRmw)) => self.combine_global(tt::AtomicRmw(op)),
+            Some(Opcode::Tt(T::AtomicCas)) => self.swap_global(tt::AtomicCas(op)),
+            Some(Opcode::Hivm(_) | Opcode::HivmMore(_)) => Ok(()),
             Some(Opcode::Tt(T::GetProgramId | T::GetNumPrograms | T::Return)) => Ok(()),
             Some(Opcode::Tt(T::Addptr)) => {
                 // Where copies are made of it, it is taken apart.

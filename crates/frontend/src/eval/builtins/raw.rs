@@ -502,12 +502,10 @@ impl Evaluator<'_> {
             }
         };
         match encoding {
-            Some(Encoding::Shared(has)) if has != wanted => Err(self
-                .error(format!(
-                    "`layout` says that the buffer `{}` lies in another way than tle.gpu.alloc says",
-                    parameter.name
-                ))
-                .into()),
+            Some(Encoding::Shared(has)) if has != wanted => Err(self.error(format!(
+                "`layout` says that the buffer `{}` lies in another way than tle.gpu.alloc says",
+                parameter.name
+            ))),
             _ => Ok(Lying::Layout(wanted)),
         }
     }
