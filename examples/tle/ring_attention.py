@@ -145,7 +145,7 @@ def main():
     from tilewright.testing import simulated_mesh
 
     heads, own, d = 2, 40, 16
-    for devices in (2, 3):
+    for devices in (3, 2):
         mesh = tle.device_mesh({"device": devices})
         rng = np.random.default_rng(0)
         q, k, v = (rng.standard_normal((devices, heads, own, d)).astype(np.float16) for _ in range(3))
