@@ -348,6 +348,19 @@ fn native_code_of_attention() {
     assert_eq!(names.map(|name| count(l, name)), [64, 16, 4, 0, 0]);
 }
 
+/// With 8 rows a warp the sums of rows meet behind the loop, with 16 there are no registers for it; neither spills.
+#[test]
+fn sums_over_lanes_leave_loops_that_have_registers() {
+    let signature = "*fp16:16, *fp16:16, *fp16:16, *fp16:16, i32:16, 64, 128, 64";
+    for (num_warps, apart) in [(16, true), (8, false)] {
+        let options = Options { num_warps, ..Options::default() };
+        let module = behind(ATTENTION, signature, &options, None).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(tilewright_ir::print(&module).contains("ttg.lanes_apart"), apart);
+    }
+    let (_, listing) = native(&kernel(ATTENTION, signature, 16), true);
+    assert_eq!(count(main_loop(&listing), "dpas.8x8"), 32);
+}
+
 /// The remarks of a kernel.
 fn remarks(source: &str, signature: &str, num_warps: u32) -> Vec<String> {
     let options = Options { num_warps, ..Options::default() };
