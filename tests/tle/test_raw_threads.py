@@ -169,7 +169,7 @@ def asks(x: InOut["memref<?x?xi32, 3>"]): ...
 
 
 def test_what_is_refused(native):
-    x = np.zeros((8, 16), np.int32)
+    x = native.array(np.zeros((8, 16), np.int32))
     with pytest.raises(
         triton.CompilationError, match="`_Z3whov`, which it calls, asks for the thread's number"
     ):

@@ -166,13 +166,18 @@ impl Walk<'_> {
                 | Opcode::Ttng(ttng::Kind::ClusterWait)
                 | Opcode::Tt(tt::Kind::ProgramBarrier | tt::Kind::WaitSignal),
             ) => Pending::default(),
+            // Shared memory is that of [`membar`](super::membar).
+            Some(Opcode::Tt(tt::Kind::Load)) if m.is_shared_pointer(m.value_type(tt::Load(op).ptr(m))) => {
+                pending
+            }
+            Some(Opcode::Tt(tt::Kind::Store)) if m.is_shared_pointer(m.value_type(tt::Store(op).ptr(m))) => {
+                pending
+            }
             Some(Opcode::Tt(tt::Kind::Load | tt::Kind::DescriptorLoad)) => {
                 let copies = self.loads_copies(op);
                 let pending =
                     if self.loads_others(op, copies, pending.stored) { self.settle(op) } else { pending };
-                let shared =
-                    tt::Load::cast(m, op).is_some_and(|load| m.is_shared_pointer(m.value_type(load.ptr(m))));
-                match (copies, tt::Load::cast(m, op).is_some() && !shared) {
+                match (copies, tt::Load::cast(m, op).is_some()) {
                     (true, _) => pending.and_loaded(Loaded::Copies),
                     (false, true) => pending.and_loaded(Loaded::Once),
                     (false, false) => pending,
