@@ -80,13 +80,13 @@ fn partitions_have_threads_barriers_and_scratch_of_their_own() {
     let (mut input, mut out) = (Buffer::f32(&x), Buffer::zeros(64 * 4));
     let ir = allocated(REDUCTIONS);
     let kernel = run(&ir, "cuda:90", 1, &mut [Arg::Buffer(&mut input), Arg::Buffer(&mut out), Arg::I32(16)]);
-    assert_eq!(kernel.num_warps, 8, "whole warp groups");
+    assert_eq!(kernel.num_warps, 7, "no registers move, so nobody is idle");
     let got = out.to_f32();
     close(&got[1..2], &[x.iter().sum()], 1e-4);
     close(&got[2..3], &[x[..64].iter().copied().fold(f32::MIN, f32::max)], 0.0);
     let want: Vec<f32> = (32..64).map(|i| i as f32).collect();
     assert_eq!(got[32..], want);
-    // 65536 registers are enough for 8 warps: nothing to move.
+    // 65536 registers are enough for all: nothing to move.
     assert!(!kernel.ptx.contains("setmaxnreg"), "{}", kernel.ptx);
 }
 
