@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from test_ranks import all_reduce_kernel
 
 import tilewright as triton
 import tilewright.language as tl
@@ -97,17 +98,6 @@ def by_library(monkeypatch, tmp_path):
         return {"extern_libs": {"nvshmem": str(path)}}
 
     return options
-
-
-@triton.jit
-def all_reduce_kernel(x_ptr, out_ptr, mesh: tl.constexpr, N: tl.constexpr):
-    at = tl.program_id(0) * N + tl.arange(0, N)
-    tle.distributed_barrier(mesh)
-    total = tl.zeros([N], out_ptr.dtype.element_ty)
-    for member in tl.static_range(mesh.size):
-        total += tl.load(tle.remote(x_ptr + at, member, mesh))
-    tl.store(out_ptr + at, total)
-    tle.distributed_barrier(mesh)
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.float16, np.float32, np.int64])

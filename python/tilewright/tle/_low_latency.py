@@ -147,7 +147,7 @@ def exchange(x, to: core.constexpr, out, count: core.constexpr, size: core.const
     elements: core.constexpr = _transfer._product(box)
     tile: core.constexpr = _tile(elements, size, members)
     dtype: core.constexpr = x.handle.dtype.element_ty
-    number = _ranks._number_of(_ranks._rank(count), x.spec.ranks())
+    number = _ranks._own_number(count, x.spec.ranks())
     # A row for each member.
     places = core.arange(0, members)[:, None]
     numbers = _transfer._at(x, to, number, places)
@@ -222,7 +222,7 @@ def value_of(x, value, to: core.constexpr, count: core.constexpr):
     box: core.constexpr = plan[0]
     mine: core.constexpr = to.local_shape(x.shape)
     size: core.constexpr = _transfer._itemsize(value.dtype)
-    number = _ranks._number_of(_ranks._rank(count), x.spec.ranks())
+    number = _ranks._own_number(count, x.spec.ranks())
     numbers = _transfer._at(x, to, number, core.arange(0, members)[:, None])
     memory = _ranks._memory(count)
     found = _slots(count, memory, _ranks._look_up(numbers, x.spec.ranks()))

@@ -31,7 +31,7 @@ def _tile(members, itemsize):
 def _rows(x, to: core.constexpr, own, members: core.constexpr):
     """A row for each member, its own first and then the others', so that no two begin with the same: places in the group, numbers and ranks."""
     places = (core.arange(0, members)[:, None] + own) % members
-    number = _ranks._number_of(_ranks._rank(to.ranks_of_launch()), x.spec.ranks())
+    number = _ranks._own_number(to.ranks_of_launch(), x.spec.ranks())
     numbers = _transfer._at(x, to, number, places)
     return places, numbers, _ranks._look_up(numbers, x.spec.ranks())
 
@@ -39,7 +39,7 @@ def _rows(x, to: core.constexpr, own, members: core.constexpr):
 @jit
 def _store_at_all(x, to: core.constexpr, own, at, value, mask, count: core.constexpr):
     members: core.constexpr = x.spec.members(to)
-    number = _ranks._number_of(_ranks._rank(count), x.spec.ranks())
+    number = _ranks._own_number(count, x.spec.ranks())
     for k in core.static_range(members):
         there = _transfer._member(x, to, number, (own + 1 + k) % members)
         core.store(_ranks._of_rank(count, at, there), value, mask=mask)
@@ -49,7 +49,7 @@ def _store_at_all(x, to: core.constexpr, own, at, value, mask, count: core.const
 def whole(x, to: core.constexpr, out, count: core.constexpr, most: core.constexpr):
     """Parts that become whole."""
     plan: core.constexpr = x.spec.boxes(to, x.shape)
-    number = _ranks._number_of(_ranks._rank(count), x.spec.ranks())
+    number = _ranks._own_number(count, x.spec.ranks())
     own = _transfer._part(x.spec.group(to), number)
     begin = _transfer._box(x, to, own, number, plan[1], plan[0])[2]
     _ranks._barrier(count, to.ranks(), None)
@@ -65,7 +65,7 @@ def across(x, to: core.constexpr, out, count: core.constexpr, most: core.constex
     """What is split along another dimension: each stores at the others the box that is theirs, beginning with the next one."""
     members: core.constexpr = x.spec.members(to)
     plan: core.constexpr = x.spec.boxes(to, x.shape)
-    number = _ranks._number_of(_ranks._rank(count), x.spec.ranks())
+    number = _ranks._own_number(count, x.spec.ranks())
     own = _transfer._part(x.spec.group(to), number)
     begin = _transfer._box(x, to, own, number, plan[1], plan[0])[2]
     _ranks._barrier(count, to.ranks(), None)

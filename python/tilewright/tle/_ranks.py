@@ -193,6 +193,12 @@ def _number_of(rank, members: core.constexpr):
 
 
 @jit
+def _own_number(count: core.constexpr, members: core.constexpr):
+    # Which of the members this rank is.
+    return _number_of(_rank(count), members)
+
+
+@jit
 def _meet(ranks: core.constexpr, members: core.constexpr, me, sent: core.constexpr):
     # Flags are raised by as many threads, behind what all threads have written, and as many wait for the others'. (Its own it raises, too.)
     count: core.constexpr = len(members)

@@ -229,7 +229,7 @@ def _number(spec: core.constexpr, count: core.constexpr):
     if spec.is_of_cluster():
         return _clustered.number(spec.mesh)
     else:
-        return _ranks._number_of(_ranks._rank(count), spec.ranks())
+        return _ranks._own_number(count, spec.ranks())
 
 
 @jit

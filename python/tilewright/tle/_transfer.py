@@ -121,7 +121,7 @@ def _one_shot(x, to: core.constexpr, out, count: core.constexpr, tile: core.cons
     columns: core.constexpr = _product(box[plan[2] :])
     wide: core.constexpr = _fits(columns, tile)
     high: core.constexpr = _fits(rows, tile // wide)
-    number = _ranks._number_of(_ranks._rank(count), x.spec.ranks())
+    number = _ranks._own_number(count, x.spec.ranks())
     of_box: core.constexpr = _pieces(rows, high) * _pieces(columns, wide)
     boxes: core.constexpr = _product(plan[1])
     programs = _programs()
@@ -233,7 +233,7 @@ def _two_shot(x, to: core.constexpr, out, count: core.constexpr, most: core.cons
     members: core.constexpr = len(x.spec.sharing(to))
     size: core.constexpr = _product(x.spec.local_shape(x.shape))
     tile: core.constexpr = _share(size, members, most)
-    number = _ranks._number_of(_ranks._rank(count), x.spec.ranks())
+    number = _ranks._own_number(count, x.spec.ranks())
     own = _part(x.spec.group(to), number)
     _ranks._barrier(count, to.ranks(), None)
     for begin in range((_ranks._program() * members + own) * tile, size, _programs() * members * tile):

@@ -225,22 +225,35 @@ impl Lower<'_, '_> {
         let main = (self.scope, self.num_warps);
         let starts = op.warp_group_start_ids(m).unwrap_or_default();
         for (i, (&first, &warps)) in starts.iter().zip(&op.partition_num_warps(m)).enumerate() {
-            let (first, warps) = (first as u32, warps as u32);
-            let (inside, next) = self.branch_to(warp, first, first + warps);
-            self.b.switch_to(inside);
-            self.scope = Scope { first_warp: first, barrier: FIRST_PARTITION + i as u32, ..main.0 };
-            self.num_warps = warps;
-            let block = m.region_block(op.partitions(m)[i]);
-            for (&arg, val) in m.block_args(block).iter().zip(&values) {
-                self.set(arg, val.clone());
-            }
-            self.block(block)?;
-            self.op = op.0;
-            self.b.br(next, &[]);
-            self.b.switch_to(next);
+            self.partition(op, (i, first as u32, warps as u32), warp, &values)?;
             (self.scope, self.num_warps) = main;
         }
         self.barrier();
+        Ok(())
+    }
+
+    /// A partition (its index, first warp and warps), which its warps alone run; `values` are its captures. The scope stays that of the partition.
+    fn partition(
+        &mut self,
+        op: ttg::WarpSpecialize,
+        (index, first, warps): (usize, u32, u32),
+        warp: Value,
+        values: &[Val],
+    ) -> Result<()> {
+        let m = self.m;
+        let (inside, next) = self.branch_to(warp, first, first + warps);
+        self.b.switch_to(inside);
+        let launched = self.scope.launched;
+        self.scope = Scope { first_warp: first, barrier: FIRST_PARTITION + index as u32, launched };
+        self.num_warps = warps;
+        let block = m.region_block(op.partitions(m)[index]);
+        for (&arg, val) in m.block_args(block).iter().zip(values) {
+            self.set(arg, val.clone());
+        }
+        self.block(block)?;
+        self.op = op.0;
+        self.b.br(next, &[]);
+        self.b.switch_to(next);
         Ok(())
     }
 
@@ -327,19 +340,8 @@ impl Lower<'_, '_> {
             if let Some(r) = group.registers {
                 self.set_registers(r as i32, self.entry_registers());
             }
-            for &(index, first, warps) in &group.partitions {
-                let (inside, next) = self.branch_to(warp, first, first + warps);
-                self.b.switch_to(inside);
-                self.scope = Scope { first_warp: first, barrier: FIRST_PARTITION + index as u32, launched };
-                self.num_warps = warps;
-                let block = m.region_block(op.partitions(m)[index]);
-                for (&arg, val) in m.block_args(block).iter().zip(&values) {
-                    self.set(arg, val.clone());
-                }
-                self.block(block)?;
-                self.op = op.0;
-                self.b.br(next, &[]);
-                self.b.switch_to(next);
+            for &partition in &group.partitions {
+                self.partition(op, partition, warp, &values)?;
             }
             if let Some(r) = group.registers
                 && !last

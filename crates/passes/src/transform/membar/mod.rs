@@ -449,7 +449,9 @@ fn visit(module: &mut Module, op: Op, t: &Touches, last: Option<Op>, state: &mut
     }
     let drained = t.drained();
     if !drained.is_empty() {
-        if let Some(most) = most_pending(module, op).filter(|_| !state.drains.is_empty()) {
+        if !state.drains.is_empty()
+            && let Some(most) = most_pending(module, op)
+        {
             wait_until(module, op, state, most - 1);
         }
         state.drains.begin(&drained);
