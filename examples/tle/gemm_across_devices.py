@@ -3,7 +3,7 @@
 ======================  =====================================  ==========================================================================
 product                 each device has                        what is moved
 ======================  =====================================  ==========================================================================
-``all_gather_gemm``     rows of a, and its own b and c         the rows of the others: some programs copy them, or store their own there, and say of each block of rows when it is there
+``all_gather_gemm``     rows of a, and its own b and c         the rows of the others: some warps copy them, or store their own there, and say of each block of rows when it is there
 ``gemm_reduce_scatter`` columns of a and b                     sums: each device gets rows of c; tiles of others' rows are multiplied ahead of its own, and handed over
 ``gemm_all_reduce``     columns of a and b                     the same, and whoever has added up a tile stores it at all
 ======================  =====================================  ==========================================================================
@@ -57,97 +57,157 @@ def is_last(counts_ptr):
 
 
 @triton.jit
-def bring(
-    a_ptr, copier, K, rows, mesh: tl.constexpr, COPIERS: tl.constexpr, M: tl.constexpr, SIZE: tl.constexpr
-):
-    """Copies this program's share of each block of rows of the other devices, in the order in which tiles want them."""
+def carry(
+    a_ptr, rows, K,
+    mesh: tl.constexpr, PUSH: tl.constexpr, TEAM: tl.constexpr, M: tl.constexpr, SIZE: tl.constexpr,
+):  # fmt: skip
+    """Copies this program's part of the blocks of rows of the other devices, in the order in which tiles want them, or the other way round stores its own
+    device's at the others. A team of programs shares a block; each loads a piece ahead of the one that it stores."""
     me = tle.shard_id(mesh, 0)
-    for at in range(rows // M, mesh.size * (rows // M)):
-        owner = (me + at // (rows // M)) % mesh.size
-        block = owner * (rows // M) + at % (rows // M)
-        here = a_ptr + block.to(tl.int64) * M * K
-        there = tle.remote(here, owner, mesh)
-        for begin in range(copier * SIZE, M * K, COPIERS * SIZE):
-            place = begin + tl.arange(0, SIZE)
-            tl.store(here + place, tl.load(there + place, mask=place < M * K), mask=place < M * K)
-        tle.signal(None, me, block)
+    of_device, teams = rows // M, tl.num_programs(0) // TEAM
+    team, member = tl.program_id(0) // TEAM, tl.program_id(0) % TEAM
+    # (Programs that make no team have nothing to copy.)
+    blocks = mesh.size * of_device if team < teams else 0
+    for at in range(of_device + team, blocks, teams):
+        owner = (me + at // of_device) % mesh.size
+        block = owner * of_device + at % of_device
+        if PUSH:
+            other = (me + mesh.size - at // of_device) % mesh.size
+            block = me * of_device + at % of_device
+            source = a_ptr + block.to(tl.int64) * M * K
+            target = tle.remote(source, other, mesh)
+        else:
+            other = me
+            target = a_ptr + block.to(tl.int64) * M * K
+            source = tle.remote(target, owner, mesh)
+        place = member * SIZE + tl.arange(0, SIZE)
+        value = tl.load(source + place, mask=place < M * K)
+        for _ in range(member * SIZE, M * K, TEAM * SIZE):
+            ahead = place + TEAM * SIZE
+            next = tl.load(source + ahead, mask=ahead < M * K)
+            tl.store(target + place, value, mask=place < M * K)
+            place, value = ahead, next
+        tle.signal(None, other, block)
 
 
 @triton.jit
-def send(
-    a_ptr, copier, K, rows, mesh: tl.constexpr, COPIERS: tl.constexpr, M: tl.constexpr, SIZE: tl.constexpr
-):
-    """The other way round: stores this program's share of each block of its own device's rows at the others, in the order in which they want them."""
+def gathered_tile(tile, of_device, num_n, me, DEVICES: tl.constexpr, GROUP: tl.constexpr):
+    """The device whose rows a tile has, which of its blocks of rows, and which of columns: the device's own rows first, then those of the next ones."""
+    owner = (me + tile // (of_device * num_n)) % DEVICES
+    tile_m, tile_n = place_of(tile % (of_device * num_n), of_device, num_n, GROUP)
+    return owner, owner * of_device + tile_m, tile_n
+
+
+@triton.jit
+def bring(
+    writer, a_desc, b_desc, of_device, num_n, K,
+    mesh: tl.constexpr, TEAM: tl.constexpr, M: tl.constexpr, N: tl.constexpr, STEP: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    """Fills the slots, tile after tile, with what is there."""
     me = tle.shard_id(mesh, 0)
-    for at in range(rows // M, mesh.size * (rows // M)):
-        other = (me + mesh.size - at // (rows // M)) % mesh.size
-        block = me * (rows // M) + at % (rows // M)
-        here = a_ptr + block.to(tl.int64) * M * K
-        there = tle.remote(here, other, mesh)
-        for begin in range(copier * SIZE, M * K, COPIERS * SIZE):
-            place = begin + tl.arange(0, SIZE)
-            tl.store(there + place, tl.load(here + place, mask=place < M * K), mask=place < M * K)
-        tle.signal(None, other, block)
+    at = writer.cursor(0)
+    for tile in range(tl.program_id(0), mesh.size * of_device * num_n, tl.num_programs(0)):
+        owner, block, tile_n = gathered_tile(tile, of_device, num_n, me, mesh.size, GROUP)
+        if owner != me:
+            tle.signal_wait(None, block, target=TEAM)
+        for k in range(0, K, STEP):
+            slot = writer.acquire(at)
+            tle.gpu.copy(a_desc, slot.a, [M, STEP], [block * M, k])
+            tle.gpu.copy(b_desc, slot.b, [N, STEP], [tile_n * N, k])
+            writer.commit(at)
+            at.advance()
+
+
+@triton.jit
+def multiply(
+    reader, c_desc, of_device, num_n, K,
+    mesh: tl.constexpr, HALVES: tl.constexpr, M: tl.constexpr, N: tl.constexpr, STEP: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    """Adds up the products of the slots, and stores each tile: with HALVES as a left and a right half, which need half the buffer."""
+    me = tle.shard_id(mesh, 0)
+    at = reader.cursor(0)
+    for tile in range(tl.program_id(0), mesh.size * of_device * num_n, tl.num_programs(0)):
+        _, block, tile_n = gathered_tile(tile, of_device, num_n, me, mesh.size, GROUP)
+        acc = tl.zeros([M, N], tl.float32)
+        for _ in range(0, K, STEP):
+            slot = reader.wait(at).slot
+            acc = tl.dot(slot.a.load(), slot.b.load().T, acc)
+            reader.release(at)
+            at.advance()
+        if HALVES:
+            left, right = tl.split(tl.permute(tl.reshape(acc, (M, 2, N // 2)), (0, 2, 1)))
+            c_desc.store([block * M, tile_n * N], left.to(c_desc.dtype))
+            c_desc.store([block * M, tile_n * N + N // 2], right.to(c_desc.dtype))
+        else:
+            c_desc.store([block * M, tile_n * N], acc.to(c_desc.dtype))
 
 
 @triton.jit
 def all_gather_kernel(
     a_ptr, a_desc, b_desc, c_desc, counts_ptr, rows, columns, K,
-    mesh: tl.constexpr, PUSH: tl.constexpr, COPIERS: tl.constexpr, M: tl.constexpr, N: tl.constexpr, STEP: tl.constexpr, GROUP: tl.constexpr, SIZE: tl.constexpr,
+    mesh: tl.constexpr, PUSH: tl.constexpr, TEAM: tl.constexpr, SLOTS: tl.constexpr, HALVES: tl.constexpr,
+    M: tl.constexpr, N: tl.constexpr, STEP: tl.constexpr, GROUP: tl.constexpr, SIZE: tl.constexpr,
 ):  # fmt: skip
-    """``rows`` are those that each device has; at ``counts_ptr`` are the next tile, and how many programs are done."""
-    me = tle.shard_id(mesh, 0)
-    tle.distributed_barrier(mesh)
-    if tl.program_id(0) < COPIERS:
-        if PUSH:
-            send(a_ptr, tl.program_id(0), K, rows, mesh, COPIERS, M, SIZE)
-        else:
-            bring(a_ptr, tl.program_id(0), K, rows, mesh, COPIERS, M, SIZE)
+    """``rows`` are those that each device has. Two warps of each program copy rows of others, one fills a ring of slots, the others multiply."""
     of_device, num_n = rows // M, tl.cdiv(columns, N)
-    tile = next_tile(counts_ptr)
-    while tile < mesh.size * of_device * num_n:
-        # The device's own rows first, then those of the next ones.
-        owner = (me + tile // (of_device * num_n)) % mesh.size
-        tile_m, tile_n = place_of(tile % (of_device * num_n), of_device, num_n, GROUP)
-        block = owner * of_device + tile_m
-        if owner != me:
-            tle.signal_wait(None, block, target=COPIERS)
-        acc = product(a_desc, b_desc, block * M, tile_n * N, K, M, N, STEP)
-        left, right = tl.split(tl.permute(tl.reshape(acc, (M, 2, N // 2)), (0, 2, 1)))
-        c_desc.store([block * M, tile_n * N], left.to(c_desc.dtype))
-        c_desc.store([block * M, tile_n * N + N // 2], right.to(c_desc.dtype))
-        tile = next_tile(counts_ptr)
+    a = tle.gpu.alloc([SLOTS, M, STEP], dtype=a_desc.dtype)
+    b = tle.gpu.alloc([SLOTS, N, STEP], dtype=b_desc.dtype)
+    pipe = tle.pipe(capacity=SLOTS, name="operands", a=a, b=b)
+    tle.distributed_barrier(mesh)
+    tle.gpu.warp_specialize(
+        [
+            (multiply, (pipe.reader(), c_desc, of_device, num_n, K, mesh, HALVES, M, N, STEP, GROUP)),
+            (bring, (pipe.writer(), a_desc, b_desc, of_device, num_n, K, mesh, TEAM, M, N, STEP, GROUP)),
+            (carry, (a_ptr, rows, K, mesh, PUSH, TEAM, M, SIZE)),
+        ],
+        [1, 2],
+        [96, 96],
+    )
     if is_last(counts_ptr):
         # It leaves the signals as they were.
+        me = tle.shard_id(mesh, 0)
         for block in range(mesh.size * of_device):
             if block // of_device != me:
-                tle.signal(None, me, block, -COPIERS, op="add")
+                tle.signal(None, me, block, -TEAM, op="add")
     tle.distributed_barrier(mesh)
+
+
+def fitting(rows, columns, programs):
+    """The tile with which programs are done first, in columns: one of 224 needs 7/8 of the time of one of 256, and may fill the last round better."""
+    return min(
+        (256, 224, 192), key=lambda n: -(-triton.cdiv(rows, 128) * triton.cdiv(columns, n) // programs) * n
+    )
 
 
 def all_gather_gemm(
-    a, b, c, counts, mesh, block=(128, 256, 64), programs=132, copiers=16, push=False, group=8, **options
+    a, b, c, counts, mesh, block=None, halves=None, programs=132, team=11, push=False, group=8, num_warps=8
 ):
     """``c = a @ b.T`` on each device of ``mesh``, whose own rows of ``a`` are where they belong in it; the others come there, too.
 
     :param a: (M, K), in symmetric memory; each device's rows are multiples of the tile's.
     :param counts: two 32-bit integers, zero before the first launch.
-    :param copiers: how many programs copy before they multiply.
+    :param block: rows and columns of a tile, and what a slot has of the inner dimension.
+    :param halves: whether tiles are stored as two halves, which need half the buffer: where they are large.
+    :param team: how many programs copy a block of rows together.
     :param push: whether they store the device's own rows at the others, or fetch those of the others.
     """
     (rows, inner), columns = a.shape, b.shape[0]
-    m, n, step = block
+    m, n, step = block or (128, fitting(rows, columns, programs), 64)
     own = rows // mesh.size
     if own * mesh.size != rows or own % m:
         raise ValueError(f"{rows} rows do not divide into blocks of {m} on each of {mesh.size} devices")
     programs = min(programs, triton.cdiv(rows, m) * triton.cdiv(columns, n))
-    copiers = min(copiers, programs)
+    team = min(team, programs)
+    wide = n // 2 if (n > 224 if halves is None else halves) else n
+    # What the tile leaves of 227 KB, for elements of 16 bits.
+    slots = min(4, ((227 << 10) - 2 * m * wide) // (2 * (m + n) * step))
     all_gather_kernel[(programs,)](
         a,
         TensorDescriptor.from_tensor(a, [m, step]),
         TensorDescriptor.from_tensor(b, [n, step]),
-        TensorDescriptor.from_tensor(c, [m, n // 2]),
-        counts, own, columns, inner, mesh, push, copiers, m, n, step, group, min(m * inner // copiers, 1 << 14), **options,
+        TensorDescriptor.from_tensor(c, [m, wide]),
+        counts, own, columns, inner, mesh, push, team, slots, wide < n, m, n, step, group, min(m * inner // team, 1 << 12),
+        num_warps=num_warps,
     )  # fmt: skip
 
 
@@ -226,7 +286,7 @@ def summed_kernel(
 
 
 def summed_gemm(
-    a, b, parts, c, counts, mesh, to_all, block=(128, 256, 64), programs=132, group=8, ahead=264, **options
+    a, b, parts, c, counts, mesh, to_all, block=(128, 256, 64), programs=132, group=8, ahead=66, **options
 ):
     """``c = Σ a @ b.T`` over the devices of ``mesh``, each of which has some of the columns of both: its rows of ``c``, or with ``to_all`` all of it.
 
@@ -280,7 +340,7 @@ def check(devices):
         counts = distributed.zeros(2, np.int32)
         for push in (False, True):
             gathered, c = distributed.from_parts(filled), distributed.zeros((rows, columns), np.float16)
-            all_gather_gemm(gathered, b, c, counts, mesh, copiers=2, push=push, **how)
+            all_gather_gemm(gathered, b, c, counts, mesh, halves=push, team=2, push=push, **how)
             for part in c.parts:
                 np.testing.assert_array_equal(part, whole)
     print(f"{devices} devices: all-gather, then the product")

@@ -394,15 +394,13 @@ def collectives(record, mesh, sizes, algorithms):
     keep(record, result)
 
 
-#: How many programs copy, and whether they store at the others what these need: other ways than the examples' own.
-WAYS = [(8, True), (16, True), (32, True), (8, False), (32, False)]
-
-
-def in_ways(ways, run):
-    """``run`` by each of them."""
+def in_ways(ways, run, shares, counts):
+    """``run`` in other ways than the example's own: with how many programs that copy (together), ``shares``, and whether they store at the others what these need."""
     return {
-        f"{copiers} {'push' if push else 'fetch'}": functools.partial(run, copiers=copiers, push=push)
-        for copiers, push in (WAYS if ways else ())
+        f"{n} {'push' if push else 'fetch'}": functools.partial(run, **{shares: n}, push=push)
+        for n in counts
+        for push in (False, True)
+        if ways
     }
 
 
@@ -430,12 +428,12 @@ def products(record, mesh, ways):
             dist.all_gather_into_tensor(whole_a, mine)
             torch.matmul(whole_a, b.T, out=other)
 
-        how = dict(num_warps=8, num_stages=3)
-        ours = functools.partial(gemms.all_gather_gemm, a, b, c, counts, mesh, **how)
+        ours = functools.partial(gemms.all_gather_gemm, a, b, c, counts, mesh)
         report(record, "all-gather, product", N, K, c, other, gather_then, ours,
-               lambda whole_a=whole_a, b=b, other=other: torch.matmul(whole_a, b.T, out=other), in_ways(ways, ours),
+               lambda whole_a=whole_a, b=b, other=other: torch.matmul(whole_a, b.T, out=other), in_ways(ways, ours, "team", (4, 33)),
                (a[: rank * own], a[(rank + 1) * own :]))  # fmt: skip
 
+        how = dict(num_warps=8, num_stages=3)
         a = torch.randn(M, K // ranks, dtype=torch.float16, device="cuda")
         b = torch.randn(N, K // ranks, dtype=torch.float16, device="cuda")
         product, scattered = (torch.empty(n, N, dtype=torch.float16, device="cuda") for n in (M, own))
@@ -496,7 +494,7 @@ def attention(record, mesh, ways):
         ring.ring_attention, q, k[None], v[None], one, counts, mesh[rank : rank + 1], **how
     )
     ours = functools.partial(ring.ring_attention, part, *mine, o, counts, mesh, **how)
-    runs = {OURS: ours, "one GPU": alone} | in_ways(ways, ours)
+    runs = {OURS: ours, "one GPU": alone} | in_ways(ways, ours, "copiers", (8, 32))
     torch.cuda.synchronize()
     dist.barrier()
     alone()
