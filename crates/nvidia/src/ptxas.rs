@@ -46,7 +46,7 @@ pub enum Error {
         limit: Duration,
     },
     /// It refused the PTX.
-    #[error("`{program}` failed on the generated PTX (kept as {ptx}):\n{log}")]
+    #[error("`{program}` failed on the generated PTX (kept as {ptx}):\n{log}{}", hint(log))]
     Rejected {
         /// The program.
         program: String,
@@ -187,6 +187,17 @@ impl Ptxas {
         }
         let cubin = std::fs::read(&output).map_err(TemporaryError::new)?;
         Ok((cubin, parse_usage(&log), log))
+    }
+}
+
+/// What to do about what the program said.
+fn hint(log: &str) -> &'static str {
+    match log.contains("Insufficient registers") {
+        true => {
+            "\nhint: an instruction has more operands than a thread has registers when the kernel starts, 65536 for all threads \
+             of a program: use fewer warps, those of partitions included, or a product of fewer columns"
+        }
+        false => "",
     }
 }
 

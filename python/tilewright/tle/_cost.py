@@ -17,7 +17,7 @@ all-to-all        one shot         S (n - 1) / n²                              
 all-to-all        push                                          S (n - 1) / n²               2
 all-to-all        low latency                                   2 S (n - 1) / n²             1
 all-reduce        one shot         S (n - 1)                                                 2
-all-reduce        two shots        S (n - 1) / n                S (n - 1) / n                3
+all-reduce        two shots        S (n - 1) / n                S (n - 1) / n                2
 all-reduce        ring                                          2 S (n - 1) / n              2 n - 1
 all-reduce        push                                          2 S (n - 1) / n              4
 all-reduce        low latency                                   2 S (n - 1)                  1
@@ -58,23 +58,31 @@ ALGORITHMS = {
 
 @_dataclasses.dataclass(frozen=True)
 class Links:
-    """How ranks reach each other: seconds until one sees what another has written, and bytes a second into a rank, read by it and written by others; seconds of
-    a ``turn``, in which a program adds to a tile of sums and hands it on. Those of a node as measured on two GPUs (docs/performance.md)."""
+    """How ranks reach each other: seconds until one sees what another has written, less where each waits for one ``neighbour``; bytes a second into a rank: read by it from one other and from several,
+    written by one and by several, and in ``words`` with flags by several; seconds of a ``turn``, in which a program adds to a tile of sums and hands it on.
+    Those of a node as measured on two, four and eight GPUs (docs/performance.md)."""
 
     latency: float = 4e-6
+    neighbour: float = 3.2e-6
     reads: float = 335e9
+    reads_from_several: float = 300e9
     writes: float = 370e9
-    turn: float = 28e-6
+    writes_by_several: float = 325e9
+    words: float = 280e9
+    turn: float = 3e-6
     switched: bool = True
     network_latency: float = 10e-6
     network: float = 45e9
     shared_network: bool = False
 
 
-def _seconds(links, nodes, devices, read, written):
+def _seconds(links, nodes, devices, read, written, words=False):
     """For so many bytes from each other rank."""
     hops = 1 if links.switched else max(1, devices / 4) / (2 if devices > 2 else 1)
-    inside = (devices - 1) * (read / links.reads + written / links.writes) * hops
+    reads, writes = links.reads, links.writes
+    if devices > 2:
+        reads, writes = links.reads_from_several, links.words if words else links.writes_by_several
+    inside = (devices - 1) * (read / reads + written / writes) * hops
     shares = devices if links.shared_network else 1
     return max(inside, (nodes - 1) * devices * (read + written) * shares / links.network)
 
@@ -95,6 +103,7 @@ def cost(transition, algorithm, nbytes, nodes=1, devices=1, links=None):
         return 0.0
     latency = links.network_latency if nodes > 1 else links.latency
     if algorithm == "ring":
+        latency = links.network_latency if nodes > 1 else links.neighbour
         slowest = min(links.writes, links.network) if nodes > 1 else links.writes
         times = 2 if transition == "all-reduce" else 1
         moved = times * nbytes * (n - 1) / n / slowest
@@ -104,7 +113,7 @@ def cost(transition, algorithm, nbytes, nodes=1, devices=1, links=None):
         return meetings * latency + moved
     if algorithm == "low_latency":
         sent = {"all-reduce": nbytes, "all-to-all": nbytes / n**2}.get(transition, nbytes / n)
-        return latency + _seconds(links, nodes, devices, 0, 2 * sent)
+        return latency + _seconds(links, nodes, devices, 0, 2 * sent, words=True)
     if algorithm == "push":
         meetings, times = (4, 2) if transition == "all-reduce" else (2, 1)
         turns = _math.ceil(nbytes / n / (2 * PROGRAMS * SENT)) * PUSHED.get(transition, 0)
@@ -116,8 +125,7 @@ def cost(transition, algorithm, nbytes, nodes=1, devices=1, links=None):
         "all-to-all": (nbytes / n**2, 0),
         "all-reduce": (nbytes, 0) if algorithm == "one_shot" else (nbytes / n, nbytes / n),
     }[transition]
-    meetings = 3 if algorithm == "two_shot" else 2
-    return meetings * latency + _seconds(links, nodes, devices, read, written)
+    return 2 * latency + _seconds(links, nodes, devices, read, written)
 
 
 def pick(transition, nbytes, nodes=1, devices=1, links=None):
