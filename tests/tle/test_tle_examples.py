@@ -338,3 +338,20 @@ def test_simulator_reports_what_lacks_a_wait(name, text, instead, fault, monkeyp
     monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
     with pytest.raises(triton.KernelError, match=fault):
         example(name, tmp_path).main()
+
+
+@pytest.mark.parametrize("backend", ["interp", "ptxsim"])
+def test_keys_that_nobody_waits_for_race(backend, monkeypatch, tmp_path):
+    """A rank that reads too early often tells the one that is to write before it has written, which relies on nothing of it."""
+    source = (FOLDER / "ring_attention.py").read_text()
+    for text, instead in (
+        ("                tle.signal_wait(None, chunk, target=COPIERS)\n", "                pass\n"),
+        ("for devices in (3, 2)", "for devices in (2,)"),
+        ("for push in (False, True)", "for push in (True,)"),
+    ):
+        assert source.count(text) == 1
+        source = source.replace(text, instead)
+    (tmp_path / "ring_attention.py").write_text(source)
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", backend)
+    with pytest.raises(triton.KernelError, match="race"):
+        example("ring_attention", tmp_path).main()

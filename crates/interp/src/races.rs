@@ -3,26 +3,66 @@
 //! Each program has a *clock*: up to which of its stamps it knows every other program. A program's own stamp counts what it has told: an
 //! access is recorded with the stamp of its time, and is ordered before what another program does when that one's clock has come to the
 //! stamp. Clocks travel by messages (PTX ISA, "Causality order"): what releases leaves its program's clock at the place that it writes, what
-//! acquires takes what is there, and at a barrier all take what all have left. Atomic accesses of two sides race with nobody, where
-//! both reach other ranks.
+//! acquires takes what is there, and at a barrier all take what all have left. Who waits until a signal is at least a number relies on what made
+//! it so, not on what came after and happened to be there when it looked: it takes the clock of that step alone. Atomic accesses of two sides
+//! race with nobody, where both reach other ranks.
 //!
 //! Programs of one rank are not held against each other, but tell each other, too. Of the simulator's rules (`crates/ptxsim`, `order.rs`,
 //! `shadow/global.rs`) these are those that a program of tiles can break.
 
-use std::collections::hash_map::Entry;
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustc_hash::FxHashMap;
 
 use crate::meeting::Group;
-use crate::memory::Memory;
+use crate::memory::{Memory, Word};
 
 /// Up to which stamp each other program is known.
 type Clock = FxHashMap<u64, u32>;
 
 /// What has been told, by place: an address, for the programs of one rank or for all.
-type Told = FxHashMap<(Option<u64>, u64), Arc<Clock>>;
+type Told = FxHashMap<(Option<u64>, u64), Steps>;
+
+/// What has been told at a place: the last values that it was made, in their order, each with the clocks of all until then.
+#[derive(Debug, Default)]
+struct Steps(VecDeque<(i64, Arc<Clock>)>);
+
+/// So many steps are kept of a place.
+const STEPS: usize = 64;
+
+impl Steps {
+    /// The place has been made `after`, by one who tells a clock or nothing.
+    fn change(&mut self, before: i64, after: i64, clock: Option<&Arc<Clock>>) {
+        let last = self.0.back().map(|(value, there)| (*value, there.clone()));
+        let all = match (&last, clock) {
+            (Some((_, there)), Some(clock)) if !covers(clock, there) => {
+                let mut all = Clock::clone(there);
+                join(&mut all, clock);
+                Arc::new(all)
+            }
+            (_, Some(clock)) => clock.clone(),
+            (Some((_, there)), None) => there.clone(),
+            (None, None) => return,
+        };
+        // Of what only grows, and by telling, it is known which step a wait relies on: not where one takes what another has told.
+        if clock.is_none() || after < before || last.is_some_and(|(value, _)| value != before) {
+            self.0.clear();
+        }
+        if self.0.len() == STEPS {
+            self.0.pop_front();
+        }
+        self.0.push_back((after, all));
+    }
+
+    /// What who waits for a value hears: the step that brought it, the last time that it was missing before. Without one, all.
+    fn heard(&self, wanted: Option<i64>) -> Option<&Arc<Clock>> {
+        let missing = wanted.and_then(|wanted| self.0.iter().rposition(|&(value, _)| value < wanted));
+        let brought = wanted.and_then(|_| self.0.get(missing.map_or(0, |at| at + 1)));
+        brought.or(self.0.back()).map(|(_, clock)| clock)
+    }
+}
 
 /// Bytes that one entry of the table of accesses stands for.
 const PAGE: u64 = 4096;
@@ -130,21 +170,9 @@ fn join(into: &mut Clock, other: &Clock) {
     }
 }
 
-/// Leaves a clock at a place, where others may have left theirs.
-fn leave(told: &mut Told, place: (Option<u64>, u64), clock: &Arc<Clock>) {
-    match told.entry(place) {
-        Entry::Vacant(free) => {
-            free.insert(clock.clone());
-        }
-        Entry::Occupied(mut there) => {
-            let covered =
-                there.get().iter().all(|(p, &stamp)| clock.get(p).is_some_and(|&known| known >= stamp));
-            match covered {
-                true => *there.get_mut() = clock.clone(),
-                false => join(Arc::make_mut(there.get_mut()), clock),
-            }
-        }
-    }
+/// Whether a clock has all that another one has.
+fn covers(clock: &Clock, other: &Clock) -> bool {
+    other.iter().all(|(program, &stamp)| clock.get(program).is_some_and(|&known| known >= stamp))
 }
 
 impl Races {
@@ -183,26 +211,54 @@ impl Races {
         join(&mut lock(&self.clocks[program as usize]).1, clock);
     }
 
-    /// Before an atomic access to these places takes place.
-    pub fn before_atomics(&self, program: u64, addresses: impl Iterator<Item = u64>, message: Message) {
-        let clock = Arc::new(self.tell(program));
+    /// An atomic access to these places, integers of so many bytes: `step` makes it, while nobody else changes what is told.
+    pub fn change<T>(
+        &self,
+        program: u64,
+        (addresses, size): (&[u64], u64),
+        message: Message,
+        step: impl FnOnce() -> T,
+    ) -> T {
+        let clock = message.release.then(|| Arc::new(self.tell(program)));
         let mut told = lock(&self.told);
-        for address in addresses {
-            leave(&mut told, (Some(self.rank(program)), address), &clock);
-            if message.system {
-                leave(&mut told, (None, address), &clock);
+        let before: Vec<i64> = addresses.iter().map(|&at| self.value(at, size)).collect();
+        let result = step();
+        for (&address, before) in addresses.iter().zip(before) {
+            let after = self.value(address, size);
+            for place in [(Some(self.rank(program)), address), (None, address)] {
+                let tells = clock.as_ref().filter(|_| place.0.is_some() || message.system);
+                if tells.is_some() {
+                    told.entry(place).or_default().change(before, after, tells);
+                } else if let Some(steps) = told.get_mut(&place) {
+                    steps.change(before, after, None);
+                }
+            }
+        }
+        result
+    }
+
+    /// What is at a place, as far as one can wait for it.
+    fn value(&self, address: u64, size: u64) -> i64 {
+        if !address.is_multiple_of(size) || !self.memory.is_shared(address, size) {
+            return 0;
+        }
+        // SAFETY: aligned, and inside an allocation.
+        unsafe {
+            match size {
+                4 => i64::from(u32::read(address) as i32),
+                8 => u64::read(address) as i64,
+                _ => 0,
             }
         }
     }
 
-    /// Behind one.
-    pub fn after_atomics(&self, program: u64, addresses: impl Iterator<Item = u64>, message: Message) {
+    /// Behind an atomic access to places that acquires, or a wait until each is at least a number.
+    pub fn acquire(&self, program: u64, places: impl Iterator<Item = (u64, Option<i64>)>, message: Message) {
         let mut heard: Vec<Arc<Clock>> = Vec::new();
         let told = lock(&self.told);
-        for address in addresses {
-            let places =
-                [Some((Some(self.rank(program)), address)), message.system.then_some((None, address))];
-            for clock in places.iter().flatten().filter_map(|place| told.get(place)) {
+        for (address, wanted) in places {
+            let keys = [Some((Some(self.rank(program)), address)), message.system.then_some((None, address))];
+            for clock in keys.iter().flatten().filter_map(|key| told.get(key)?.heard(wanted)) {
                 // Mostly one message over many places.
                 if !heard.iter().any(|h| Arc::ptr_eq(h, clock)) {
                     heard.push(clock.clone());
@@ -343,13 +399,60 @@ mod tests {
         assert_eq!(found.len(), 2);
     }
 
+    /// An atomic access that tells something, outside of the memory that is registered.
+    fn send(races: &Races, program: u64, message: Message) {
+        races.change(program, (&[9000], 4), message, || ());
+    }
+
+    #[test]
+    fn a_wait_hears_what_it_relies_on() {
+        let mut cell = Box::new(0_u64);
+        let signal = &raw mut *cell as u64;
+        let mut memory = Memory::new();
+        // SAFETY: it stays until the end of the test; the other is only recorded.
+        unsafe {
+            memory.register(signal, 8, "signal", true);
+            memory.register(4096, 4096, "x", true);
+        }
+        let r = Races::new(4, 2, &memory);
+        // SAFETY: as above.
+        let set = |value: u64| unsafe { u64::write(signal, value) };
+        let tell = |place: u64, value: u64| {
+            at(&r, 0, WRITE, place, 4);
+            r.change(0, (&[signal], 8), SENT, || set(value));
+        };
+        let hears = |program: u64, wanted: i64, place: u64| {
+            r.acquire(program, [(signal, Some(wanted))].into_iter(), TAKEN);
+            at(&r, program, READ, place, 4).is_empty()
+        };
+        tell(4096, 1);
+        tell(4112, 2);
+        tell(4128, 3);
+        // Three is there, but who waits for two has not waited for what came with three.
+        assert!(hears(2, 2, 4096) && hears(2, 2, 4112) && !hears(2, 2, 4128));
+        assert!(hears(2, 3, 4128));
+        // Taken back, and told again: what brought it the last time.
+        tell(4144, 1);
+        tell(4160, 2);
+        assert!(hears(3, 2, 4144) && hears(3, 2, 4160));
+        // One takes one off: both that have told are behind it.
+        tell(4208, 3);
+        r.change(2, (&[signal], 8), TAKEN, || set(2));
+        assert!(hears(2, 1, 4208));
+        // One who tells nothing has changed it meanwhile: all that was told.
+        set(0);
+        tell(4176, 1);
+        tell(4192, 2);
+        assert!(hears(2, 1, 4160) && hears(2, 1, 4176) && !hears(2, 1, 4192));
+    }
+
     #[test]
     fn a_message_orders() {
         let r = races();
         at(&r, 0, WRITE, 4096, 4);
-        r.before_atomics(0, [8000].into_iter(), SENT);
+        send(&r, 0, SENT);
         at(&r, 0, WRITE, 4112, 4);
-        r.after_atomics(2, [8000].into_iter(), TAKEN);
+        r.acquire(2, [(9000, None)].into_iter(), TAKEN);
         assert!(at(&r, 2, READ, 4096, 4).is_empty());
         // What came behind the message it does not say, nor to others.
         assert_eq!(at(&r, 2, READ, 4112, 4), [(4112, 4128, 0)]);
@@ -360,8 +463,8 @@ mod tests {
     fn what_was_heard_is_told_on() {
         let r = races();
         at(&r, 0, WRITE, 4096, 4);
-        r.before_atomics(0, [8000].into_iter(), SENT);
-        r.after_atomics(2, [8000].into_iter(), TAKEN);
+        send(&r, 0, SENT);
+        r.acquire(2, [(9000, None)].into_iter(), TAKEN);
         for program in [2, 3] {
             r.come(program, (0, 1));
         }
@@ -373,8 +476,8 @@ mod tests {
     fn a_message_of_a_lesser_scope_stays_in_its_rank() {
         let r = races();
         at(&r, 0, WRITE, 4096, 4);
-        r.before_atomics(0, [8000].into_iter(), Message { system: false, ..SENT });
-        r.after_atomics(2, [8000].into_iter(), TAKEN);
+        send(&r, 0, Message { system: false, ..SENT });
+        r.acquire(2, [(9000, None)].into_iter(), TAKEN);
         assert_eq!(at(&r, 2, READ, 4096, 4), [(4096, 4112, 0)]);
     }
 

@@ -204,6 +204,9 @@ pub(crate) struct Unit {
     pub stats: Vec<InstStat>,
     /// Counts state changes that a spinning wait can see.
     pub events: u64,
+    /// Whether it has just told other devices something: they have a turn before it goes on, so that who waited for it is not ordered behind
+    /// what comes later, too.
+    pub told: bool,
     pub idle_rounds: u32,
     /// `Grid::progress` when it was last looked at.
     progress: u64,
@@ -372,6 +375,7 @@ impl Unit {
             warps: vec![],
             stats: pool.stats(grid),
             events: 0,
+            told: false,
             idle_rounds: 0,
             progress: 0,
             cluster_bar: Bar::default(),
@@ -529,6 +533,9 @@ impl Unit {
             }
             self.idle_rounds = 0;
             grid.progress.fetch_add(1, Relaxed);
+            if std::mem::take(&mut self.told) {
+                break;
+            }
         }
         Slice::More
     }
@@ -629,7 +636,7 @@ impl Unit {
                 let _ = id;
                 return (true, false);
             }
-            if w.yielded || looked || grid.stopped() || grid.exhausted() {
+            if w.yielded || looked || self.told || grid.stopped() || grid.exhausted() {
                 break;
             }
         }

@@ -62,6 +62,7 @@ impl Publishing<'_> {
         }
         if self.release {
             cx.w.sync.tick();
+            cx.unit.told |= cx.scope == SYSTEM && cx.grid.templates.len() > 1;
         }
     }
 }

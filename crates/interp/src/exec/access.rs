@@ -115,10 +115,7 @@ impl Frame {
         self.dense(program, value);
         for element in 0..n {
             let addr = self.regs[ptr.slot as usize].buf.slice::<u64>(n)[element];
-            let wanted = match size {
-                4 => i64::from(self.regs[value.slot as usize].buf.slice::<i32>(n)[element]),
-                _ => self.regs[value.slot as usize].buf.slice::<i64>(n)[element],
-            };
+            let wanted = self.wanted(program, value, element);
             let checked = context.memory.check_element(&mut self.hit, addr, size as u64, false);
             checked.map_err(|violation| {
                 fault(context.memory, &Refused { element, addr, violation }, ty.elem, ty, "load")
@@ -131,6 +128,16 @@ impl Frame {
         }
         self.load(program, context, ptr, None, None, dst)?;
         Ok(true)
+    }
+
+    /// What an element of the signals' values is, each written out.
+    pub(super) fn wanted(&self, program: &Program, value: V, element: usize) -> i64 {
+        let ty = Self::ty(program, value);
+        let (buf, n) = (&self.regs[value.slot as usize].buf, self.len(ty));
+        match ty.elem.mem_size() {
+            4 => i64::from(buf.slice::<i32>(n)[element]),
+            _ => buf.slice::<i64>(n)[element],
+        }
     }
 
     pub(super) fn load(

@@ -348,7 +348,7 @@ impl Frame {
             Instr::WaitSignal { ptr, value, dst, flagged } => {
                 let there = self.wait_signal(program, context, (*ptr, *value), *dst, *flagged)?;
                 if there {
-                    self.hear_signals(program, context, (*ptr, *dst), !*flagged)?;
+                    self.hear_signals(program, context, (*ptr, *value), !*flagged)?;
                 }
                 Ok(there)
             }

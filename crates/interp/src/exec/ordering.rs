@@ -61,10 +61,10 @@ impl Frame {
         let size = Self::ty(program, touch.value).elem.mem_size();
         let runs = self.runs(program, &touch, size);
         let me = self.number(context);
-        let addresses = || runs.iter().flat_map(|&(at, step, n)| (0..n).map(move |i| elem(at, step, i)));
-        if touch.message.release {
-            races.before_atomics(me, addresses(), touch.message);
-        }
+        let atomic = matches!(instr, Instr::AtomicRmw { .. } | Instr::AtomicCas { .. });
+        let runs_of = runs.iter().filter(|_| atomic);
+        let addresses: Vec<u64> =
+            runs_of.flat_map(|&(at, step, n)| (0..n).map(move |i| elem(at, step, i))).collect();
         let mut found = Vec::new();
         for &run in &runs {
             found.extend(races.access((me, self.pc), touch.kind, run, size as u64));
@@ -72,9 +72,14 @@ impl Frame {
         let both_store =
             |a: &Access| touch.kind.write && a.kind.write && !touch.kind.strong && !a.kind.strong;
         let before: Vec<Vec<u8>> = found.iter().map(|f| values(&f.bytes)).collect();
-        self.step(program, context, instr)?;
+        if atomic {
+            let step = || self.step(program, context, instr);
+            races.change(me, (&addresses, size as u64), touch.message, step)?;
+        } else {
+            self.step(program, context, instr)?;
+        }
         if touch.message.acquire {
-            races.after_atomics(me, addresses(), touch.message);
+            races.acquire(me, addresses.iter().map(|&at| (at, None)), touch.message);
         }
         let harms = |(f, was): &(&Found, Vec<u8>)| !both_store(&f.with) || values(&f.bytes) != *was;
         match found.iter().zip(before).find(harms) {
@@ -99,8 +104,12 @@ impl Frame {
         let runs = self.runs(program, &touch, size);
         let me = self.number(context);
         if acquire {
-            let addresses = runs.iter().flat_map(|&(at, step, n)| (0..n).map(move |i| elem(at, step, i)));
-            races.after_atomics(me, addresses, message);
+            self.dense(program, ptr);
+            self.dense(program, value);
+            let n = self.len(Self::ty(program, ptr));
+            let addresses = self.regs[ptr.slot as usize].buf.slice::<u64>(n).iter();
+            let places = addresses.enumerate().map(|(k, &at)| (at, Some(self.wanted(program, value, k))));
+            races.acquire(me, places, message);
         }
         for &run in &runs {
             if let Some(f) = races.access((me, self.pc), kind, run, size as u64).into_iter().next() {
