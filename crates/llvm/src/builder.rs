@@ -375,6 +375,9 @@ impl<'m> Builder<'m> {
         {
             return simpler;
         }
+        if let Some(narrow) = self.narrow_division(op, a, b) {
+            return narrow;
+        }
         // (x + c1) · c → x · c + c1 · c: keeps the constant outside, where addresses absorb it.
         if matches!(op, Shl | Mul)
             && self.as_const(b).is_some_and(|c| op == Mul || c < u64::from(bits))
