@@ -5,6 +5,9 @@
 //! the threads only the one that stores knows. A thread that alone loads and stores an element needs no barrier, and the
 //! elements of different threads are different places: what else may be the same is the kernel's own race.
 //!
+//! What goes through two arguments is taken for two tensors, as elsewhere ([`global_bases`]): a row's number that all threads load from
+//! one does not hold up the store of the row to another. Within a function that is called two arguments may be one of the kernel's.
+//!
 //! A copy by the copy engine is nobody's store: whatever threads have loaded it may overwrite.
 //!
 //! An atomic operation of the whole program that releases (PTX ISA, "Memory Consistency Model") is made by one thread for all: a
@@ -25,12 +28,12 @@
 //! ```
 
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
-use tilewright_ir::{Attr, Block, Builder, Encoding, Module, Op, Opcode, Region};
+use tilewright_ir::opdef::Access;
+use tilewright_ir::{Attr, Block, Builder, Encoding, Module, Op, Opcode, Region, Value, launch};
 
 use super::membar::waits_inside;
-use crate::analysis::calls;
-use crate::analysis::scope;
 use crate::analysis::tile_layout::layout_of;
+use crate::analysis::{calls, global_bases, scope};
 use crate::pass::{Pass, Property};
 
 /// The pass.
@@ -54,24 +57,14 @@ pub fn run(module: &mut Module) {
 
 /// The operations that want a barrier before them.
 pub fn missing(module: &Module) -> Vec<Op> {
-    let mut walk = Walk { module, found: Vec::new() };
+    let mut walk = Walk { module, called: false, found: Vec::new() };
     for func in module.block_ops(module.body()) {
+        walk.called = !launch::is_kernel(module, func);
         for &region in module.regions(func) {
             walk.region(region, Pending::default());
         }
     }
     walk.found
-}
-
-/// What may have been loaded since the last barrier.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-enum Loaded {
-    #[default]
-    Nothing,
-    /// Each element by one thread.
-    Once,
-    /// An element by several threads.
-    Copies,
 }
 
 /// Who may have stored since the last barrier.
@@ -85,25 +78,32 @@ enum Stored {
 }
 
 /// What may have been done since the last barrier.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Pending {
-    loaded: Loaded,
+    /// Whether threads have loaded anything.
+    loaded: bool,
+    /// The bases of what several threads have loaded an element of.
+    copies: Vec<Value>,
     stored: Stored,
 }
 
 impl Pending {
     /// What may have been done on one way or another.
-    fn or(self, other: Pending) -> Pending {
+    fn or(mut self, other: Pending) -> Pending {
         let stored = match (self.stored, other.stored) {
             (Stored::Nobody, stored) | (stored, Stored::Nobody) => stored,
             (a, b) if a == b => a,
             _ => Stored::Others,
         };
-        Pending { loaded: self.loaded.max(other.loaded), stored }
+        self.copies.extend(other.copies);
+        self.copies.sort_unstable();
+        self.copies.dedup();
+        Pending { loaded: self.loaded || other.loaded, copies: self.copies, stored }
     }
 
-    fn and_loaded(self, loaded: Loaded) -> Pending {
-        Pending { loaded: self.loaded.max(loaded), ..self }
+    /// Of the bases that are loaded from, those of which an element goes to several threads.
+    fn and_loaded(self, copies: Vec<Value>) -> Pending {
+        self.or(Pending { loaded: true, copies, stored: Stored::Nobody })
     }
 
     fn and_stored(self, stored: Stored) -> Pending {
@@ -114,6 +114,8 @@ impl Pending {
 /// A walk in the order of execution, which carries what has been done.
 struct Walk<'m> {
     module: &'m Module,
+    /// Whether it is a function that others call.
+    called: bool,
     found: Vec<Op>,
 }
 
@@ -123,9 +125,9 @@ impl Walk<'_> {
             [] => pending,
             &[block] => self.block(block, pending),
             // Unstructured control flow: any block may follow any other.
-            blocks => {
-                until_stable(pending, |head| blocks.iter().fold(head, |all, &b| all.or(self.block(b, head))))
-            }
+            blocks => until_stable(pending, |head| {
+                blocks.iter().fold(head.clone(), |all, &b| all.or(self.block(b, head.clone())))
+            }),
         }
     }
 
@@ -151,7 +153,7 @@ impl Walk<'_> {
                 self.region(before, head)
             }
             Some(Opcode::Scf(scf::Kind::If)) => {
-                let behind = m.regions(op).iter().map(|&region| self.region(region, pending));
+                let behind = m.regions(op).iter().map(|&region| self.region(region, pending.clone()));
                 behind.reduce(Pending::or).unwrap_or(pending)
             }
             // All warps meet where it begins and where it ends; workers are regions of one operation inside.
@@ -178,32 +180,33 @@ impl Walk<'_> {
                 let pending =
                     if self.loads_others(op, copies, pending.stored) { self.settle(op) } else { pending };
                 match (copies, tt::Load::cast(m, op).is_some()) {
-                    (true, _) => pending.and_loaded(Loaded::Copies),
-                    (false, true) => pending.and_loaded(Loaded::Once),
+                    (true, _) => pending.and_loaded(global_bases::touched(m, op, Access::Read)),
+                    (false, true) => pending.and_loaded(Vec::new()),
                     (false, false) => pending,
                 }
             }
             Some(Opcode::Tt(
                 tt::Kind::Store | tt::Kind::DescriptorStore | tt::Kind::AtomicRmw | tt::Kind::AtomicCas,
             )) => {
-                let settles = pending.loaded == Loaded::Copies || self.releases(op);
+                let settles = self.overwrites(op, &pending) || self.releases(op);
                 // (What each thread alone has loaded a copy may still overwrite.)
                 let pending = if settles { self.settle(op) } else { pending };
                 pending.and_stored(self.stores(op))
             }
             Some(Opcode::Ttng(ttng::Kind::AsyncTmaCopyLocalToGlobal | ttng::Kind::AsyncTmaReduce)) => {
-                if pending.loaded == Loaded::Nothing {
-                    pending
-                } else {
+                if pending.loaded {
                     self.settle(op)
+                } else {
+                    pending
                 }
             }
             Some(Opcode::Tt(tt::Kind::Call)) => {
                 let loads = calls::runs(m, op, |inner| tt::Load::cast(m, inner).is_some());
-                let settles =
-                    pending.loaded == Loaded::Copies && calls::runs(m, op, |inner| self.writes(inner));
-                let pending = if settles { self.settle(op) } else { pending };
-                if loads { pending.and_loaded(Loaded::Copies) } else { pending }
+                let pending = if self.overwrites(op, &pending) { self.settle(op) } else { pending };
+                match loads {
+                    true => pending.and_loaded(global_bases::touched(m, op, Access::Read)),
+                    false => pending,
+                }
             }
             _ if waits_inside(m, op) => Pending::default(),
             _ => pending,
@@ -233,10 +236,13 @@ impl Walk<'_> {
         of_warps && stored != Stored::Nobody && (copies || encoding.map(Stored::By) != Some(stored))
     }
 
-    /// Whether an operation writes global memory.
-    fn writes(&self, op: Op) -> bool {
-        use tt::Kind as K;
-        matches!(self.module.opcode(op), Some(Opcode::Tt(K::Store | K::AtomicRmw | K::AtomicCas)))
+    /// Whether an operation may write what several threads have loaded.
+    fn overwrites(&self, op: Op, pending: &Pending) -> bool {
+        let written = global_bases::touched(self.module, op, Access::Write);
+        match self.called {
+            true => !written.is_empty() && !pending.copies.is_empty(),
+            false => written.iter().any(|base| pending.copies.contains(base)),
+        }
     }
 
     /// Whether several threads load one element.
@@ -266,7 +272,7 @@ impl Walk<'_> {
 fn until_stable(before: Pending, mut body: impl FnMut(Pending) -> Pending) -> Pending {
     let mut head = before;
     loop {
-        let joined = body(head).or(head);
+        let joined = body(head.clone()).or(head.clone());
         if joined == head {
             return head;
         }
