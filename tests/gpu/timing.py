@@ -23,9 +23,34 @@ from results import OURS, Record, Result, line, times
 from tolerance import poison
 
 
-def time(run: Callable, rep: int) -> float:
-    """The median time in ms of about ``rep`` ms of launches, each with a cold L2 cache."""
-    return triton.testing.do_bench(run, warmup=3, rep=rep, return_mode="median")
+@functools.cache
+def flush() -> torch.Tensor:
+    """What is written over the L2 cache before a launch: one place in memory for all that a process measures. Where it lies moves the times of
+    kernels that memory bounds by a hundredth."""
+    return torch.empty(1 << 28, dtype=torch.int8, device="cuda")
+
+
+def time(run: Callable, rep: int, warmup: int = 3) -> float:
+    """The median time in ms of launches, each with a cold L2 cache: as many as take about ``rep`` ms together with what makes it cold, behind ``warmup`` ms."""
+    event = functools.partial(torch.cuda.Event, enable_timing=True)
+
+    def launches(count: int) -> list[tuple[torch.cuda.Event, torch.cuda.Event]]:
+        pairs = [(event(), event()) for _ in range(count)]
+        for begin, end in pairs:
+            flush().zero_()
+            begin.record()
+            run()
+            end.record()
+        torch.cuda.synchronize()
+        return pairs
+
+    run()
+    first = launches(5)
+    of_one = first[0][0].elapsed_time(first[-1][1]) / len(first)
+    for _ in range(max(1, int(warmup / of_one))):
+        run()
+    pairs = launches(max(1, int(rep / of_one)))
+    return statistics.median(begin.elapsed_time(end) for begin, end in pairs)
 
 
 def compiled(
@@ -66,11 +91,13 @@ def best(run: Callable, configs: list[dict], rep: int = 20) -> dict:
 def laps(
     competitors: dict[Hashable, Callable], rounds: int = 5, rep: int = 20
 ) -> dict[Hashable, list[float]]:
-    """The times in ms of every round of competitors that take turns."""
+    """The times in ms of every round of competitors that take turns, each round beginning with the next one."""
     times = {name: [] for name in competitors}
-    for _ in range(rounds):
-        for name, run in competitors.items():
-            times[name].append(time(run, rep))
+    names = list(competitors)
+    for first in range(rounds):
+        for k in range(len(names)):
+            name = names[(first + k) % len(names)]
+            times[name].append(time(competitors[name], rep))
     return times
 
 
