@@ -4,10 +4,10 @@ A mixture of experts multiplies each token by the weights of its expert. A produ
 side, each expert's padded to whole blocks. Given the expert of each token, ``align`` gives the tokens so ordered, the expert of
 each block, and how many places there are.
 
-Every program counts the experts of its share of the tokens by atomics in shared memory, and hands its counts to the others through
-global memory. Behind the barrier it knows where the tokens of each expert begin and how many of them the programs before it have;
-from there on atomics in shared memory number its own. The barrier is that of a cluster, or of the grid; or, since a second launch costs less
-than the grid's barrier, the two halves are kernels of their own.
+Every program counts the experts of its share of the tokens by atomics in shared memory, and hands its counts to the others, in a cluster
+there, else through global memory. Behind the barrier it knows where the tokens of each expert begin and how many of them the programs before
+it have; from there on atomics in shared memory number its own. The barrier is that of a cluster, or of the grid; or, since a second launch costs
+less than the grid's barrier, the two halves are kernels of their own, of which the second begins while the first still runs, and waits for it.
 """
 
 import tilewright as triton
@@ -46,6 +46,20 @@ def sum_counts(counts_ptr, NUM_EXPERTS: tl.constexpr, PROGRAMS: tl.constexpr):
     number = tl.arange(0, PROGRAMS)[:, None]
     counts = tl.load(counts_ptr + number * NUM_EXPERTS + tl.arange(0, NUM_EXPERTS)[None, :])
     return tl.sum(counts, 0), tl.sum(tl.where(number < tl.program_id(0), counts, 0), 0)
+
+
+@triton.jit
+def sum_members(counts, MESH: tl.constexpr):
+    """The same, from the buffers ``counts`` of all programs of a cluster."""
+    me = tle.shard_id(MESH, 0)
+    expert = tl.arange(0, counts.shape[0])
+    count = tl.zeros(counts.shape, tl.int32)
+    before = tl.zeros(counts.shape, tl.int32)
+    for k in tl.static_range(MESH.size):
+        theirs = tl.load(tle.gpu.local_ptr(tle.remote(counts, k, MESH), (expert,)))
+        count += theirs
+        before += tl.where(k < me, theirs, 0)
+    return count, before
 
 
 @triton.jit
@@ -108,6 +122,7 @@ def align_kernel(
     NUM_EXPERTS: tl.constexpr,
     BLOCK: tl.constexpr,
     MESH: tl.constexpr,
+    CLUSTER: tl.constexpr,
     TILE: tl.constexpr,
 ):
     """Orders tokens by expert.
@@ -115,14 +130,19 @@ def align_kernel(
     ``experts_ptr``: the expert of each of ``num_tokens`` tokens, int32. ``sorted_ptr``: the numbers of the tokens by expert, with
     ``num_tokens`` in places that nobody has, int32; ``block_experts_ptr``: the expert of each ``BLOCK`` places, int32;
     ``total_ptr``: how many places there are, int32. ``counts_ptr``: room for ``NUM_EXPERTS`` int32 per program. The programs are
-    the members of ``MESH``, a mesh of blocks or of one cluster.
+    the members of ``MESH``, a mesh of blocks or, with ``CLUSTER``, of one cluster.
     """
     programs: tl.constexpr = MESH.size
     counts = tle.gpu.alloc([NUM_EXPERTS], dtype=tl.int32)
     count_tokens(experts_ptr, num_tokens, counts, programs, TILE)
-    count = counts.load()
-    before = tl.zeros([NUM_EXPERTS], tl.int32)
-    if programs > 1:
+    if programs == 1:
+        count = counts.load()
+        before = tl.zeros([NUM_EXPERTS], tl.int32)
+    elif CLUSTER:
+        tle.distributed_barrier(MESH)
+        count, before = sum_members(counts, MESH)
+    else:
+        count = counts.load()
         tl.store(counts_ptr + tl.program_id(0) * NUM_EXPERTS + tl.arange(0, NUM_EXPERTS), count)
         tle.distributed_barrier(MESH)
         count, before = sum_counts(counts_ptr, NUM_EXPERTS, programs)
@@ -145,6 +165,8 @@ def count_kernel(
     experts_ptr, counts_ptr, num_tokens, NUM_EXPERTS: tl.constexpr, PROGRAMS: tl.constexpr, TILE: tl.constexpr
 ):
     """The first half of ``align_kernel``."""
+    if tl.target_info.cuda_capability_geq(9, 0):
+        tl.extra.cuda.gdc_launch_dependents()
     counts = tle.gpu.alloc([NUM_EXPERTS], dtype=tl.int32)
     count_tokens(experts_ptr, num_tokens, counts, PROGRAMS, TILE)
     tl.store(counts_ptr + tl.program_id(0) * NUM_EXPERTS + tl.arange(0, NUM_EXPERTS), counts.load())
@@ -164,6 +186,8 @@ def place_kernel(
     TILE: tl.constexpr,
 ):
     """The second half of ``align_kernel``."""
+    if tl.target_info.cuda_capability_geq(9, 0):
+        tl.extra.cuda.gdc_wait()
     count, before = sum_counts(counts_ptr, NUM_EXPERTS, PROGRAMS)
     place_tokens(
         experts_ptr,
@@ -193,12 +217,13 @@ def align_into(out, counts, experts, num_experts, block, by, programs, tile=1024
     if by == "kernels":
         count_kernel[(programs,)](experts, counts, n, num_experts, programs, tile, num_warps=num_warps)
         place_kernel[(programs,)](
-            experts, *out, counts, n, num_experts, block, programs, tile, num_warps=num_warps
+            experts, *out, counts, n, num_experts, block, programs, tile, num_warps=num_warps, launch_pdl=True
         )
         return
-    mesh = tle.device_mesh({"block_cluster" if by == "cluster" else "block": programs})
-    grid = (1 if by == "cluster" else programs,)
-    align_kernel[grid](experts, *out, counts, n, num_experts, block, mesh, tile, num_warps=num_warps)
+    cluster = by == "cluster"
+    mesh = tle.device_mesh({"block_cluster" if cluster else "block": programs})
+    grid = (1 if cluster else programs,)
+    align_kernel[grid](experts, *out, counts, n, num_experts, block, mesh, cluster, tile, num_warps=num_warps)
 
 
 def align(experts, num_experts, block, empty, programs=None, by=None):
