@@ -28,7 +28,7 @@ flock 9
 python=${TILEWRIGHT_PYTHON:-python3}
 
 # 1. Debian packages.
-debian_packages=(llvm-19-dev libpolly-19-dev libzstd-dev zlib1g-dev spirv-tools intel-opencl-icd libigc-tools)
+debian_packages=(llvm-19-dev libpolly-19-dev libzstd-dev zlib1g-dev intel-opencl-icd libigc-tools)
 install_debian_packages() {
   local missing=()
   if command -v dpkg-query >/dev/null; then

@@ -83,7 +83,8 @@ impl Toolchain {
             Ok(native) if native.usage.spilled_bytes == 0 => Ok(native),
             Ok(native) => {
                 let large = compile(true)?;
-                let better = large.usage.spilled_bytes < native.usage.spilled_bytes;
+                // Of as much memory, which comes by powers of two, less is used.
+                let better = large.usage.spilled_bytes <= native.usage.spilled_bytes;
                 Ok(if better { large } else { native })
             }
             Err(ocloc::Error::Rejected { .. }) => compile(true),

@@ -70,23 +70,49 @@ impl Message {
         format!("// {}x{}x{}", self.rows, self.columns, self.blocks)
     }
 
-    /// Loads it: the result, then the words.
-    pub fn load(&self) -> String {
+    /// Loads it: the result, then the words, or what has them in one of its registers.
+    pub fn load(&self, of: Option<u32>) -> String {
         let registers = self.registers();
         // There are five bits for the number, of which the last says 32, too.
         let descriptor = self.descriptor() | registers.min(31) << 20;
-        format!(
-            "raw_sends.15.1.0.{registers} (M1, 1) 0x0:ud {descriptor:#x}:ud $1.0 V0.0 $0.0 {}",
-            self.comment()
-        )
+        of_register(of, 1, |words| {
+            format!(
+                "raw_sends.15.1.0.{registers} (M1, 1) 0x0:ud {descriptor:#x}:ud {words} V0.0 $0.0 {}",
+                self.comment()
+            )
+        })
     }
 
-    /// Brings it into the caches: the words.
-    pub fn prefetch(&self) -> String {
+    /// Brings it into the caches: the words, or what has them in one of its registers.
+    pub fn prefetch(&self, of: Option<u32>) -> String {
         let descriptor = self.descriptor() | CACHED;
-        format!("raw_sends.15.1.0.0 (M1, 1) 0x0:ud {descriptor:#x}:ud $0.0 V0.0 V0.0 {}", self.comment())
+        of_register(of, 0, |words| {
+            format!(
+                "raw_sends.15.1.0.0 (M1, 1) 0x0:ud {descriptor:#x}:ud {words} V0.0 V0.0 {}",
+                self.comment()
+            )
+        })
     }
 }
+
+/// An instruction that takes an operand, or one of the registers that this has.
+fn of_register(of: Option<u32>, operand: u32, instruction: impl Fn(&str) -> String) -> String {
+    let Some(register) = of else { return instruction(&format!("${operand}.0")) };
+    format!(
+        "{{\n.decl W v_type=G type=ud num_elts=16 align=GRF alias=<${operand}, {}>\n{}\n}}\n",
+        64 * register,
+        instruction("W.0")
+    )
+}
+
+/// The words of two messages beside each other: both, the first, the second.
+pub const PAIR: &str = "{\n.decl W v_type=G type=d num_elts=32 align=GRF alias=<$0, 0>\n\
+    mov (M1_NM, 16) W(0,0)<1> $1(0,0)<1;1,0>\nmov (M1_NM, 16) W(1,0)<1> $2(0,0)<1;1,0>\n}\n";
+
+/// The same added to both: the result, both, the words that are added.
+pub const ADD_TO_PAIR: &str = "{\n.decl W v_type=G type=d num_elts=32 align=GRF alias=<$0, 0>\n\
+    .decl F v_type=G type=d num_elts=32 align=GRF alias=<$1, 0>\n\
+    add (M1_NM, 32) W(0,0)<1> F(0,0)<1;1,0> $2(0,0)<0;16,1>\n}\n";
 
 /// An operand of a DPAS: a part of what a message brought.
 #[derive(Debug, Clone, Copy)]
@@ -150,9 +176,13 @@ mod tests {
     fn descriptors_of_messages() {
         let rows = Message { bits: 16, rows: 8, columns: 16, blocks: 1, form: Form::Rows };
         assert_eq!((rows.registers(), rows.word()), (4, 0x70f));
-        assert!(rows.load().contains(" 0x2400203:ud "), "{}", rows.load());
+        assert!(rows.load(None).contains(" 0x2400203:ud "), "{}", rows.load(None));
         let whole = Message { rows: 32, blocks: 2, ..rows };
         assert_eq!((whole.registers(), whole.word()), (32, 0x1_1f0f));
-        assert!(whole.load().contains("raw_sends.15.1.0.32 (M1, 1) 0x0:ud 0x3f00203:ud"), "{}", whole.load());
+        assert!(
+            whole.load(None).contains("raw_sends.15.1.0.32 (M1, 1) 0x0:ud 0x3f00203:ud"),
+            "{}",
+            whole.load(None)
+        );
     }
 }

@@ -4,7 +4,8 @@
 //! types are those of the lanes: a column of 16, a row or a word of packed rows each.
 //!
 //! A message has eight words, each in the lane of its number: base (two), width, height and pitch, each less one, column, row, and the shape, which the text
-//! says, too, in a comment: `// ROWSxCOLUMNSxBLOCKS`.
+//! says, too, in a comment: `// ROWSxCOLUMNSxBLOCKS`. Those of two messages may be two registers of one value of 64 bits a lane: two words of the first in
+//! each of the lower eight lanes, two of the second in each of the upper ones.
 
 use std::collections::HashMap;
 
@@ -27,10 +28,14 @@ const REGISTERS: usize = 32;
 /// A piece of assembly.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Assembly {
-    /// Loads a block, into so many registers.
-    Load(Shape, Form, usize),
+    /// Loads a block, into so many registers; the words are a value, or this one of its registers.
+    Load(Shape, Form, usize, Option<usize>),
     /// Brings it into the caches.
-    Prefetch(Shape),
+    Prefetch(Shape, Option<usize>),
+    /// Words of two messages in one value.
+    Pair,
+    /// The same added to both.
+    AddToPair,
     /// A product, and whether it is added to something.
     Dpas { factor: Factor, rows: usize, first: Part, second: Part, added: bool },
     /// Loads or stores so many words of so many bits of the lanes that a mask has.
@@ -91,12 +96,41 @@ fn string(words: &[u32]) -> (String, usize) {
 }
 
 fn read(text: &str, constraints: &str) -> Assembly {
-    let known =
-        message(text, constraints).or_else(|| dpas(text, constraints)).or_else(|| masked(text, constraints));
+    let known = message(text, constraints)
+        .or_else(|| dpas(text, constraints))
+        .or_else(|| masked(text, constraints))
+        .or_else(|| pair(text, constraints));
     known.unwrap_or_else(|| Assembly::Other(text.to_string()))
 }
 
+/// What makes a value of two messages' words, and what adds to it.
+fn pair(text: &str, constraints: &str) -> Option<Assembly> {
+    const BOTH: &str = "{\n.decl W v_type=G type=d num_elts=32 align=GRF alias=<$0, 0>\n";
+    let rest = text.strip_prefix(BOTH)?.strip_suffix("\n}\n").filter(|_| constraints == "=rw,rw,rw")?;
+    let (moves, of, add) = (
+        "mov (M1_NM, 16) W(0,0)<1> $1(0,0)<1;1,0>\nmov (M1_NM, 16) W(1,0)<1> $2(0,0)<1;1,0>",
+        ".decl F v_type=G type=d num_elts=32 align=GRF alias=<$1, 0>\n",
+        "add (M1_NM, 32) W(0,0)<1> F(0,0)<1;1,0> $2(0,0)<0;16,1>",
+    );
+    if rest == moves {
+        return Some(Assembly::Pair);
+    }
+    (rest.strip_prefix(of) == Some(add)).then_some(Assembly::AddToPair)
+}
+
+/// A message, and the register of its operand of that number that has its words, where the text names one.
+fn of_register(text: &str, operand: usize) -> (String, Option<usize>) {
+    let named = || {
+        let declared = format!("{{\n.decl W v_type=G type=ud num_elts=16 align=GRF alias=<${operand}, ");
+        let (bytes, code) = text.strip_prefix(&declared)?.strip_suffix("\n}\n")?.split_once(">\n")?;
+        let register = ["0", "64"].iter().position(|&at| at == bytes)?;
+        Some((code.replace(" W.0 ", &format!(" ${operand}.0 ")), Some(register)))
+    };
+    named().unwrap_or_else(|| (text.to_string(), None))
+}
+
 fn message(text: &str, constraints: &str) -> Option<Assembly> {
+    let (text, register) = of_register(text, if constraints == "rw" { 0 } else { 1 });
     let (code, shape) = text.split_once(" // ")?;
     let rest = code.strip_prefix("raw_sends.15.1.0.")?;
     let (registers, rest) = rest.split_once(" (M1, 1) 0x0:ud 0x")?;
@@ -118,12 +152,12 @@ fn message(text: &str, constraints: &str) -> Option<Assembly> {
     let fills = rows.checked_mul(columns)?.checked_mul(blocks)?.checked_mul(bits)? as usize / 512;
     match (operands, constraints) {
         ("$0.0 V0.0 V0.0", "rw") if registers == 0 && form == Form::Rows && descriptor >> 20 & 31 == 0 => {
-            Some(Assembly::Prefetch(shape))
+            Some(Assembly::Prefetch(shape, register))
         }
         ("$1.0 V0.0 $0.0", "=rw,rw")
             if registers == fills && descriptor >> 20 & 31 == registers.min(31) as u32 =>
         {
-            Some(Assembly::Load(shape, form, registers))
+            Some(Assembly::Load(shape, form, registers, register))
         }
         _ => None,
     }
@@ -192,9 +226,14 @@ impl Translator<'_> {
     pub(crate) fn assembly(&mut self, i: &Instruction) -> Result<(), Error> {
         let known = self.module.assemblies.get(&id_of(i, 0)?).cloned();
         match known {
-            Some(Assembly::Load(shape, form, registers)) => self.block_load(i, shape, form, registers),
-            Some(Assembly::Prefetch(shape)) => {
-                let place = self.words(i, shape)?;
+            Some(Assembly::Load(shape, form, registers, register)) => {
+                let place = self.words(i, shape, register)?;
+                self.block_load(i, shape, form, registers, &place)
+            }
+            Some(Assembly::Pair) => self.pair(i),
+            Some(Assembly::AddToPair) => self.add_to_pair(i),
+            Some(Assembly::Prefetch(shape, register)) => {
+                let place = self.words(i, shape, register)?;
                 self.transfer(i, "read_prefetch_", shape, Form::Rows, &place, vec![]).map(|_| ())
             }
             Some(Assembly::Dpas { factor, rows, first, second, added }) => {
@@ -254,9 +293,9 @@ impl Translator<'_> {
         shape: Shape,
         form: Form,
         registers: usize,
+        place: &[String; 6],
     ) -> Result<(), Error> {
-        let place = self.words(i, shape)?;
-        let values = self.transfer(i, "read_flat_", shape, form, &place, vec![])?;
+        let values = self.transfer(i, "read_flat_", shape, form, place, vec![])?;
         let ty = i.result_type.ok_or_else(|| unsupported(i, "a message to nowhere"))?;
         let (element, count) = self.module.elements(ty)?;
         match element {
@@ -273,12 +312,80 @@ impl Translator<'_> {
         }
     }
 
+    /// The only register that an operand has, which is of this class.
+    fn only(&mut self, i: &Instruction, operand: usize, class: char) -> Result<String, Error> {
+        let [own] = self.value(id_of(i, operand)?)?.try_into().map_err(|_| unsupported(i, "these words"))?;
+        let of_class = |own: &String| own.trim_start_matches('%').starts_with(class);
+        Some(own).filter(of_class).ok_or_else(|| unsupported(i, "words of this type"))
+    }
+
+    /// The words that a lane has of a register of 16: those of two lanes, again from the first for the upper half.
+    fn two_words(&mut self, own: &str) -> Result<[String; 2], Error> {
+        let [lane, twice, next] = [(); 3].map(|()| self.reg('r'));
+        self.op(format!("mov.u32 {lane}, %laneid;"));
+        self.op(format!("shl.b32 {twice}, {lane}, 1;"));
+        self.op(format!("and.b32 {twice}, {twice}, 15;"));
+        self.op(format!("add.s32 {next}, {twice}, 1;"));
+        let low = self.shuffled(&Type::Int(32), "idx", own, &twice)?;
+        Ok([low, self.shuffled(&Type::Int(32), "idx", own, &next)?])
+    }
+
+    fn pair(&mut self, i: &Instruction) -> Result<(), Error> {
+        let (lane, upper) = (self.reg('r'), self.reg('p'));
+        self.op(format!("mov.u32 {lane}, %laneid;"));
+        self.op(format!("setp.gt.u32 {upper}, {lane}, 7;"));
+        let mut halves = vec![];
+        for operand in [1, 2] {
+            let own = self.only(i, operand, 'r')?;
+            halves.push(self.two_words(&own)?);
+        }
+        let words = [0, 1].map(|k| {
+            let word = self.reg('r');
+            self.op(format!("selp.b32 {word}, {}, {}, {upper};", halves[1][k], halves[0][k]));
+            word
+        });
+        self.set_pair(i, &words)
+    }
+
+    fn add_to_pair(&mut self, i: &Instruction) -> Result<(), Error> {
+        let (pair, step) = (self.only(i, 1, 'd')?, self.only(i, 2, 'r')?);
+        let step = self.two_words(&step)?;
+        let words = [(); 2].map(|()| self.reg('r'));
+        self.op(format!("mov.b64 {{{}, {}}}, {pair};", words[0], words[1]));
+        for (word, by) in words.iter().zip(&step) {
+            self.op(format!("add.s32 {word}, {word}, {by};"));
+        }
+        self.set_pair(i, &words)
+    }
+
+    fn set_pair(&mut self, i: &Instruction, words: &[String; 2]) -> Result<(), Error> {
+        let pair = self.reg('d');
+        self.op(format!("mov.b64 {pair}, {{{}, {}}};", words[0], words[1]));
+        self.set(i, vec![pair])
+    }
+
     /// The words of a message: base, width, height, pitch, column and row.
-    fn words(&mut self, i: &Instruction, shape: Shape) -> Result<[String; 6], Error> {
-        let [own] = self.value(id_of(i, 1)?)?.try_into().map_err(|_| unsupported(i, "these words"))?;
+    fn words(
+        &mut self,
+        i: &Instruction,
+        shape: Shape,
+        register: Option<usize>,
+    ) -> Result<[String; 6], Error> {
         let mut words = vec![];
-        for lane in 0..8 {
-            words.push(self.shuffled(&Type::Int(32), "idx", &own, &lane.to_string())?);
+        if let Some(register) = register {
+            let own = self.only(i, 1, 'd')?;
+            for lane in 0..4 {
+                let lane = (8 * register + lane).to_string();
+                let both = self.shuffled(&Type::Int(64), "idx", &own, &lane)?;
+                let [low, high] = [(); 2].map(|()| self.reg('r'));
+                self.op(format!("mov.b64 {{{low}, {high}}}, {both};"));
+                words.extend([low, high]);
+            }
+        } else {
+            let own = self.only(i, 1, 'r')?;
+            for lane in 0..8 {
+                words.push(self.shuffled(&Type::Int(32), "idx", &own, &lane.to_string())?);
+            }
         }
         let bad = self.reg('p');
         let said = (shape.columns - 1) | (shape.rows - 1) << 8 | (shape.blocks - 1) << 16;
@@ -323,7 +430,13 @@ mod tests {
     fn what_is_written_is_read() {
         let text = "raw_sends.15.1.0.32 (M1, 1) 0x0:ud 0x3f00283:ud $1.0 V0.0 $0.0 // 32x16x2";
         let shape = Shape { bits: 16, rows: 32, columns: 16, blocks: 2 };
-        assert_eq!(read(text, "=rw,rw"), Assembly::Load(shape, Form::Transform, 32));
+        assert_eq!(read(text, "=rw,rw"), Assembly::Load(shape, Form::Transform, 32, None));
+        let of_register = |bytes| {
+            let words = format!("{{\n.decl W v_type=G type=ud num_elts=16 align=GRF alias=<$1, {bytes}>\n");
+            format!("{words}{}\n}}\n", text.replace("$1.0", "W.0"))
+        };
+        assert_eq!(read(&of_register(64), "=rw,rw"), Assembly::Load(shape, Form::Transform, 32, Some(1)));
+        assert_eq!(read(&of_register(32), "=rw,rw"), Assembly::Other(of_register(32)));
         // Another number of registers than the shape has, other operands, another unit.
         for wrong in
             [text.replace("0.32", "0.16"), text.replace("$1.0", "$2.0"), text.replace(".15.", ".14.")]

@@ -10,12 +10,13 @@ use tilewright_xesim::{Finding, FindingKind, Launch, Memory, Param, Program, Sim
 
 /// Assembles SPIR-V text by `spirv-as`.
 fn assembled(text: &str) -> Vec<u8> {
-    let mut tool = Command::new("spirv-as")
+    let assembler = concat!(env!("CARGO_MANIFEST_DIR"), "/../../.venv/bin/spirv-as");
+    let mut tool = Command::new(assembler)
         .args(["--target-env", "spv1.4", "-o", "-", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
-        .expect("spirv-as of the package spirv-tools");
+        .expect("spirv-as, which `make setup` installs");
     tool.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     let out = tool.wait_with_output().unwrap();
     assert!(out.status.success());

@@ -48,6 +48,16 @@ pub(super) struct Transfer {
     pub place: Place,
 }
 
+/// The messages that an operation sends.
+pub(super) struct Sent {
+    pub transfer: Transfer,
+    pub message: Message,
+    /// Where they begin in its block as memory has it, in the order in which they are sent.
+    pub parts: Vec<[u32; 2]>,
+    /// Whether it sends them wherever it stands.
+    pub always: bool,
+}
+
 /// Lanes of a sub-group.
 const LANES: u32 = 16;
 
@@ -165,14 +175,13 @@ impl Lower<'_, '_> {
         let mut failed = None;
         self.where_holds((!known).then_some(fits), &[], |l| {
             let mut l = Lower(l);
-            for row in (0..rows).step_by(message.rows as usize) {
-                for column in (0..columns).step_by(message.columns as usize) {
-                    match l.words(&transfer, &message, [row, column]) {
-                        Ok(words) => {
-                            l.b.asm(&message.prefetch(), "rw", Effect::Write, &[], &[words]);
-                        }
-                        Err(error) => failed = Some(error),
+            for part in prefetch_parts(&message, [rows, columns]) {
+                match l.words(&transfer, &message, part) {
+                    Ok(words) => {
+                        let text = message.prefetch(words.register);
+                        l.b.asm(&text, "rw", Effect::Write, &[], &[words.value]);
                     }
+                    Err(error) => failed = Some(error),
                 }
             }
             SmallVec::new()
@@ -368,7 +377,7 @@ impl Lower<'_, '_> {
         let [row, column] = corner;
         let turned = message.form == Form::Turned;
         let words = self.words(transfer, message, if turned { [column, row] } else { corner })?;
-        Ok(self.b.asm1(&message.load(), "=rw,rw", Effect::Read, ty, &[words]))
+        Ok(self.b.asm1(&message.load(words.register), "=rw,rw", Effect::Read, ty, &[words.value]))
     }
 
     /// The registers of a block in the vectors that messages bring.
@@ -456,31 +465,55 @@ impl Lower<'_, '_> {
     fn read_whole(&mut self, transfer: &Transfer, result: ir::Value, element: Ty) -> Result<()> {
         let &[rows, columns] = self.m.shape(self.value_ty(result)).unwrap_or(&[]) else { return Ok(()) };
         let message = Self::whole_message(transfer.place.form, element, [rows, columns]);
-        let turned = message.form == Form::Turned;
-        let size = if turned { [16, 16] } else { [message.rows, message.blocks * 16] };
+        let size = Self::piece(&message);
         let mut pieces = Vec::new();
-        for column in (0..columns).step_by(size[1] as usize) {
-            for row in (0..rows).step_by(size[0] as usize) {
-                let corner = [row, column];
-                let value = self.read(transfer, &message, corner, message.whole())?;
-                pieces.push(Piece { corner, size, value, message });
-            }
+        for corner in Self::pieces(&message, [rows, columns]) {
+            let value = self.read(transfer, &message, corner, message.whole())?;
+            pieces.push(Piece { corner, size, value, message });
         }
         self.hooks.whole.insert(result, pieces);
         Ok(())
     }
 
-    /// The first message that a load sends.
-    pub(super) fn first_message(&mut self, load: tt::DescriptorLoad, transfer: &Transfer) -> Result<Message> {
-        let (m, form) = (self.m, transfer.place.form);
-        let block = load.result(m);
-        let result = self.turned(block).unwrap_or(block);
-        let element = self.elem_ty(self.value_ty(block))?;
-        let &[rows, columns] = m.shape(m.value_type(result)).unwrap_or(&[]) else {
-            return Err(self.error("internal: a block without two dimensions"));
+    /// The extents of what a message brings.
+    fn piece(message: &Message) -> [u32; 2] {
+        if message.form == Form::Turned { [16, 16] } else { [message.rows, message.blocks * 16] }
+    }
+
+    /// The corners of the messages that bring a block of these extents.
+    fn pieces(message: &Message, [rows, columns]: [u32; 2]) -> Vec<[u32; 2]> {
+        let [height, width] = Self::piece(message).map(|n| n as usize);
+        let across = (0..columns).step_by(width);
+        across.flat_map(|c| (0..rows).step_by(height).map(move |r| [r, c])).collect()
+    }
+
+    /// The messages that an operation of a loop of blocks sends, if it sends any.
+    pub(super) fn messages(&mut self, op: ir::Op) -> Result<Option<Sent>> {
+        let m = self.m;
+        if let Some(prefetch) = tt::DescriptorPrefetch::cast(m, op) {
+            let Some((transfer, message, [rows, columns])) = self.prefetched(prefetch)? else {
+                return Ok(None);
+            };
+            let always = self.hooks.fitting.contains(&transfer.surface.fits);
+            let parts = prefetch_parts(&message, [rows, columns]);
+            return Ok(Some(Sent { transfer, message, parts, always }));
+        }
+        let Some(load) = tt::DescriptorLoad::cast(m, op) else { return Ok(None) };
+        let Some(transfer) = self.transfer(load)? else { return Ok(None) };
+        let form = transfer.place.form;
+        let result = self.turned(load.result(m)).unwrap_or(load.result(m));
+        let ty = self.value_ty(result);
+        let (layout, element) = (self.layout(ty)?, self.elem_ty(ty)?);
+        let &[rows, columns] = layout.shape() else { return Ok(None) };
+        let (message, corners) = if self.is_whole(result, form, element) {
+            let message = Self::whole_message(form, element, [rows, columns]);
+            (message, Self::pieces(&message, [rows, columns]))
+        } else {
+            (unit(form, element), Self::corners(&layout, form, element).0)
         };
-        let whole = self.hooks.blocks == Some(true) && self.is_whole(result, form, element);
-        Ok(if whole { Self::whole_message(form, element, [rows, columns]) } else { unit(form, element) })
+        let part = |[row, column]: [u32; 2]| if form == Form::Turned { [column, row] } else { [row, column] };
+        let parts = corners.into_iter().map(part).collect();
+        Ok(Some(Sent { transfer, message, parts, always: true }))
     }
 
     /// A tile of a block that stays whole: nothing is done. Whether it is one.
@@ -612,6 +645,12 @@ impl Lower<'_, '_> {
         }
         inside
     }
+}
+
+/// The corners of the messages that bring a block of these extents into the cache.
+fn prefetch_parts(message: &Message, [rows, columns]: [u32; 2]) -> Vec<[u32; 2]> {
+    let down = (0..rows).step_by(message.rows as usize);
+    down.flat_map(|r| (0..columns).step_by(message.columns as usize).map(move |c| [r, c])).collect()
 }
 
 /// The message of the smallest block of a form: one tile of an operand.

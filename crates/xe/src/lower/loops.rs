@@ -59,6 +59,7 @@ impl Lower<'_, '_> {
             self.b.br(done, &values);
             // The other loop has none of these.
             self.hooks.words.clear();
+            self.hooks.pairs.clear();
             self.hooks.whole.clear();
             self.hooks.parts.clear();
         }
@@ -98,18 +99,15 @@ impl Lower<'_, '_> {
         self.b.cond_br(again, body, &[], exit, &params[1..inner]);
         self.b.switch_to(body);
         self.bind_params(&args, top)?;
-        let outside = self.hooks.words.len();
-        let within = carried.iter().zip(&params[inner..]).map(|(c, &words)| c.within(words));
-        self.hooks.words.extend(within);
+        let (words, pairs) = (self.hooks.words.len(), self.hooks.pairs.len());
+        self.enter(&carried, &params[inner..]);
         let op = self.op;
         let last = self.block(body_block)?.ok_or_else(|| self.error("a loop body has no terminator"))?;
         let mut next = vec![self.b.add(params[0], by)];
         next.extend(self.flatten(scf::Yield(last).values(m))?);
-        for (c, &words) in carried.iter().zip(&params[inner..]) {
-            next.push(c.next(self, words));
-        }
+        next.extend(self.leave(&carried, &params[inner..], pairs));
         self.op = op;
-        self.hooks.words.truncate(outside);
+        self.hooks.words.truncate(words);
         self.b.br(top, &next);
         self.b.switch_to(exit);
         self.bind_params(&results, exit)?;

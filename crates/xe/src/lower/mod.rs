@@ -21,6 +21,7 @@ mod dot;
 mod hooks;
 mod libdevice;
 mod loops;
+mod pairs;
 mod places;
 
 use std::ops::{Deref, DerefMut};
@@ -64,6 +65,8 @@ struct Xe {
     fitting: Vec<tilewright_llvm::Value>,
     /// The words of messages that others go on from.
     words: Vec<places::Known>,
+    /// Those of two messages beside each other, which loops carry.
+    pairs: Vec<pairs::Pair>,
     /// Blocks that stay as messages brought them, and the tiles of these that dots take.
     whole: FxHashMap<ir::Value, Vec<descriptor::Piece>>,
     parts: FxHashMap<ir::Value, (tilewright_llvm::Value, Part)>,

@@ -2,7 +2,7 @@
 //!
 //! A message takes eight: the base of the matrix (two), one less than its bytes in a row, its rows and the bytes from one row to the next, the block's column
 //! and row, and its shape. They are one value, of which a lane has one word. It is made once for messages that differ in place by known numbers:
-//! each adds to the words of the one before it, and a loop carries them from one iteration to the next:
+//! each adds to the words of the one before it, and a loop carries them from one iteration to the next ([`super::pairs`]):
 //!
 //! ```text
 //! words = base, …, 0, row, shape          (lanes 0 to 7)
@@ -11,7 +11,7 @@
 
 use smallvec::{SmallVec, smallvec};
 use tilewright_ir as ir;
-use tilewright_ir::dialect::{arith, scf, tt};
+use tilewright_ir::dialect::{arith, scf};
 use tilewright_llvm::{self as llvm, CastOp, IntPred, Ty, Value};
 
 use super::descriptor::Transfer;
@@ -50,7 +50,7 @@ struct Sum {
 
 /// What messages have in common that differ in place by known numbers.
 #[derive(Clone, PartialEq, Eq)]
-struct Common {
+pub(super) struct Common {
     desc: ir::Value,
     column: SmallVec<[ir::Value; 2]>,
     row: SmallVec<[ir::Value; 2]>,
@@ -61,42 +61,34 @@ struct Common {
 /// The words of a message.
 #[derive(Clone)]
 pub(super) struct Known {
-    common: Common,
+    pub common: Common,
     /// The block that they were made in, if not all that follows comes behind them.
-    block: Option<llvm::Block>,
-    words: Value,
+    pub block: Option<llvm::Block>,
+    pub words: Value,
     /// The constants of its column and row, in elements of the message.
-    at: [i64; 2],
+    pub at: [i64; 2],
 }
 
-/// Words that a loop carries.
-pub(super) struct Carried {
-    known: Known,
-    /// What is added from one iteration to the next.
-    step: Value,
+/// The words of a message: a value, or one of the registers of a value that has those of two.
+#[derive(Clone, Copy)]
+pub(super) struct Words {
+    pub value: Value,
+    pub register: Option<u32>,
 }
 
-impl Carried {
-    /// Before the first iteration.
-    pub fn start(&self) -> Value {
-        self.known.words
-    }
-
-    /// In an iteration.
-    pub fn within(&self, words: Value) -> Known {
-        Known { words, ..self.known.clone() }
-    }
-
-    /// For the next one.
-    pub fn next(&self, l: &mut Lower<'_, '_>, words: Value) -> Value {
-        l.b.add(words, self.step)
+impl From<Value> for Words {
+    fn from(value: Value) -> Words {
+        Words { value, register: None }
     }
 }
 
 impl Lower<'_, '_> {
     /// The words of a message for the part of a block that begins there.
-    pub(super) fn words(&mut self, transfer: &Transfer, message: &Message, part: [u32; 2]) -> Result<Value> {
+    pub(super) fn words(&mut self, transfer: &Transfer, message: &Message, part: [u32; 2]) -> Result<Words> {
         let (common, at) = self.common(&transfer.place, message, part);
+        if let Some(words) = self.words_of_pair(&common, at) {
+            return Ok(words);
+        }
         let here = Some(self.b.block());
         let found = |block| self.hooks.words.iter().rposition(|k| k.common == common && k.block == block);
         let Some(near) = found(here).or_else(|| found(None)).map(|n| self.hooks.words[n].clone()) else {
@@ -104,17 +96,21 @@ impl Lower<'_, '_> {
             let [column, row] = [place.column, place.row].map(|v| self.scalar(v));
             let words = self.new_words(transfer, message, part, [column?, row?]);
             self.hooks.words.push(Known { common, block: here, words, at });
-            return Ok(words);
+            return Ok(words.into());
         };
-        let by = [0, 1].map(|d| self.b.i32(at[d] - near.at[d]));
-        let step = self.step(by);
+        let step = self.step_between(near.at, at);
         let words = self.b.add(near.words, step);
         self.hooks.words.push(Known { common, block: here, words, at });
-        Ok(words)
+        Ok(words.into())
     }
 
     /// What a message has in common with others, and the rest.
-    fn common(&self, place: &Place, message: &Message, [row, column]: [u32; 2]) -> (Common, [i64; 2]) {
+    pub(super) fn common(
+        &self,
+        place: &Place,
+        message: &Message,
+        [row, column]: [u32; 2],
+    ) -> (Common, [i64; 2]) {
         let shift = place.shift();
         let mut across = self.terms(place.column, 0);
         if across.plus % (1 << shift) != 0 {
@@ -181,44 +177,27 @@ impl Lower<'_, '_> {
     }
 
     /// What is added to words so that the place moves by columns and rows.
-    fn step(&mut self, [column, row]: [Value; 2]) -> Value {
+    pub(super) fn step(&mut self, [column, row]: [Value; 2]) -> Value {
         let none = self.b.i32(0);
         let step = self.in_lane(ROW, row, none);
         self.in_lane(COLUMN, column, step)
     }
 
-    /// The words of messages in a loop's body that its counter moves, in front of the loop.
-    pub(super) fn carried_words(&mut self, f: scf::For) -> Result<Vec<Carried>> {
-        let m = self.m;
-        let mut all: Vec<Carried> = Vec::new();
-        for op in m.block_ops(m.region_block(f.body(m))) {
-            let found = if let Some(load) = tt::DescriptorLoad::cast(m, op) {
-                let transfer = self.transfer(load)?;
-                transfer.map(|transfer| self.first_message(load, &transfer).map(|first| (transfer, first)))
-            } else if let Some(prefetch) = tt::DescriptorPrefetch::cast(m, op) {
-                self.prefetched(prefetch)?.map(|(transfer, message, _)| Ok((transfer, message)))
-            } else {
-                None
-            };
-            let Some((transfer, message)) = found.transpose()? else { continue };
-            let (common, at) = self.common(&transfer.place, &message, [0, 0]);
-            if all.iter().any(|carried| carried.known.common == common) {
-                continue;
-            }
-            all.extend(self.carried(f, &transfer, &message, common, at)?);
-        }
-        Ok(all)
+    /// What is added to words so that the place moves from one to another.
+    pub(super) fn step_between(&mut self, from: [i64; 2], to: [i64; 2]) -> Value {
+        let by = [0, 1].map(|d| self.b.i32(to[d] - from[d]));
+        self.step(by)
     }
 
-    /// Words that move with a loop's counter, if they do.
-    fn carried(
+    /// The words, in front of a loop, of a message whose place moves with the loop's counter, and by how many columns and rows; if it does so.
+    pub(super) fn moved(
         &mut self,
         f: scf::For,
         transfer: &Transfer,
         message: &Message,
-        common: Common,
+        common: &Common,
         at: [i64; 2],
-    ) -> Result<Option<Carried>> {
+    ) -> Result<Option<(Value, [Value; 2])>> {
         let m = self.m;
         let counter = m.block_args(m.region_block(f.body(m)))[0];
         let (first, by) = (self.scalar(f.lower_bound(m))?, self.scalar(f.step(m))?);
@@ -246,8 +225,7 @@ impl Lower<'_, '_> {
         let words = self.new_words(transfer, message, [0, 0], [start[0], start[1]]);
         let none = self.b.i32(0);
         let shifted = self.b.lshr(by, common.shift);
-        let step = self.step(if moves[0] == 1 { [shifted, none] } else { [none, by] });
-        Ok(Some(Carried { known: Known { common, block: None, words, at }, step }))
+        Ok(Some((words, if moves[0] == 1 { [shifted, none] } else { [none, by] })))
     }
 
     /// A number that a loop does not compute.
