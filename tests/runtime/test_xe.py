@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -123,6 +124,34 @@ def test_stages(tmp_path):
         16,
     )
     assert sum(n for name, n in usage["instructions"].items() if name.startswith("load.ugm.d32.a64")) == 8
+
+
+@pytest.mark.parametrize("name, block", [("paged_decode", 64), ("paged_attention_warp", 16)])
+def test_paged_attention_spills_nothing(tmp_path, name, block):
+    """At the level of work groups and of warps, with products of the matrix engines."""
+    half = "*fp16:16"
+    signature = f"{half},{half},{half},*i32:16,*i32:16,*fp32:16,*fp32:16,fp32,i32,i32:16,i32:16,i32:16"
+    constants = dict(D=64, GROUP=8, ROWS=16, PAGE=16, BLOCK=block)
+    if name == "paged_attention_warp":
+        constants["GROUPS"] = 1
+    kernel = Path(__file__).parents[2] / "examples" / f"{name}.py"
+    options = [f"--constexpr={key}={value}" for key, value in constants.items()]
+    done = run(
+        "compile",
+        f"{kernel}::part_kernel",
+        "--target",
+        "xe:pvc",
+        "--signature",
+        signature,
+        *options,
+        "-o",
+        str(tmp_path),
+    )
+    assert done.returncode == 0, done.stderr
+    usage = json.loads((tmp_path / "part_kernel.usage.json").read_text())
+    [loop] = [loop["instructions"] for loop in usage["loops"] if "dpas.8x8" in loop["instructions"]]
+    assert not [name for name in loop if "hword" in name or "scratch" in name]
+    assert usage["spilled_bytes"] == 0
 
 
 def test_inspect():

@@ -284,6 +284,9 @@ fn dot_operand(op_idx: u32, parent: &Encoding, k_width: u32, rank: usize) -> Res
         Encoding::Blocked { size_per_thread, threads_per_warp, warps_per_cta, order } => {
             let parent = blocked(size_per_thread, threads_per_warp, warps_per_cta, order, rank)?;
             let (m, n) = matrix_axes(rank)?;
+            if op_idx == 0 && k_width > 0 {
+                return shared_along_k(size_per_thread, threads_per_warp, warps_per_cta, order, k_width);
+            }
             let k_axis = if op_idx == 0 { n } else { m };
             whole_along_k(parent, k_axis)
         }
@@ -326,6 +329,35 @@ fn mma_operand(op_idx: u32, version: u32, warps: &[u32], k_width: u32, rank: usi
         if d == k_axis {
             tile.copies(Place::Warp, warps[d]);
         } else {
+            tile.along(Place::Warp, d, warps[d]);
+        }
+    }
+    Ok(tile)
+}
+
+/// The first operand of a product of a whole warp whose result has a blocked layout: the lanes that share out columns of the result share out K, each
+/// `k_width` elements at a time, and warps beside each other have the same.
+fn shared_along_k(
+    per_thread: &[u32],
+    threads: &[u32],
+    warps: &[u32],
+    order: &[u32],
+    k_width: u32,
+) -> Result<CtaTile> {
+    let k_axis = per_thread.len() - 1;
+    let mut sizes = per_thread.to_vec();
+    sizes[k_axis] = k_width;
+    let mut alone = warps.to_vec();
+    alone[k_axis] = 1;
+    let mut tile = blocked(&sizes, threads, &alone, order, per_thread.len())?;
+    // Where the number of the warp counts columns it counts copies here.
+    tile.warp.clear();
+    for &d in order {
+        let d = d as usize;
+        if d == k_axis {
+            tile.copies(Place::Warp, warps[d]);
+        } else {
+            tile.size[d] /= warps[d];
             tile.along(Place::Warp, d, warps[d]);
         }
     }

@@ -44,7 +44,8 @@ pub enum Encoding {
         op_idx: u32,
         /// The encoding of the dot's result.
         parent: Arc<Encoding>,
-        /// Elements contiguous along K in one 32-bit register group (0 when the parent is blocked).
+        /// Elements contiguous along K in one 32-bit register group. Where the parent is blocked: 0, and each thread has all of K, or how many a lane
+        /// has beside each other of the first operand of a product of the whole warp, which its lanes share out along K.
         k_width: u32,
     },
     /// The accumulator of `mma.sync` (version 2) or `wgmma` (version 3).

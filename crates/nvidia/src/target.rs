@@ -272,7 +272,7 @@ impl Target {
             max_shared: facts.max_shared,
             max_vector_bytes: 16,
             async_copy: true,
-            dots: DotUnits { mma: true, fp8: facts.fp8, wgmma: facts.wgmma },
+            dots: DotUnits { mma: true, fp8: facts.fp8, wgmma: facts.wgmma, columns: &[] },
             stmatrix: facts.stmatrix,
             tma: facts.tma,
             clusters: facts.clusters,

@@ -16,6 +16,11 @@ pub enum MmaKind {
         /// Bits of an operand element in the instruction (32 for tf32).
         operand_bits: u32,
     },
+    /// An instruction of a whole warp whose lanes have columns of the result and of the second operand, and share out the first along K.
+    Columns {
+        /// M, N and K of one instruction.
+        shape: [u32; 3],
+    },
     /// Fused multiply-adds, each thread on its own block.
     Fma,
 }
@@ -29,6 +34,8 @@ pub struct DotUnits {
     pub fp8: bool,
     /// `wgmma`.
     pub wgmma: bool,
+    /// Those of whole warps whose lanes have columns.
+    pub columns: &'static [WarpDot],
 }
 
 /// The most that an instruction of a whole warp moves: a block of a matrix in memory.
@@ -153,7 +160,11 @@ impl TargetInfo {
     /// The kind of dot for operands of these element types. `tf32` says that fp32 operands may be rounded to tf32.
     pub fn mma_kind(&self, module: &Module, a: Type, b: Type, acc: Type, tf32: bool) -> MmaKind {
         if !self.dots.mma {
-            return MmaKind::Fma;
+            let fits = |unit: &&WarpDot| {
+                (unit.operand, unit.operand, unit.result) == (a, b, acc) && (a != Type::F32 || tf32)
+            };
+            let unit = self.dots.columns.iter().find(fits);
+            return unit.map_or(MmaKind::Fma, |unit| MmaKind::Columns { shape: unit.shape });
         }
         let acc = module.type_kind(acc);
         let f32_acc = *acc == TypeKind::Float(FloatKind::F32);
@@ -194,12 +205,19 @@ pub(crate) fn dot_kind_of(
     let shape = module.shape(result).unwrap_or(&[]);
     let (m, n) = (shape[shape.len() - 2], shape[shape.len() - 1]);
     let k = module.shape(module.value_type(dot.a(module))).and_then(|s| s.last().copied());
+    let kind = target.mma_kind(module, a, b, module.element_type(result), tf32);
+    if let MmaKind::Columns { shape: unit } = kind {
+        // Each lane has a column, and elements of the first operand beside those of the others.
+        let [lanes, step] = [unit[1], unit[1].max(unit[2])];
+        let whole = shape.len() == 2 && n >= lanes && k.is_some_and(|k| k % step == 0);
+        return if whole { kind } else { MmaKind::Fma };
+    }
     // A result narrower than one instruction would hold the same element twice, and so would operands of one column and
     // one row, each of whose products would be added to it.
     if m.next_power_of_two() < 16 || n.next_power_of_two() < 8 || k == Some(1) {
         return MmaKind::Fma;
     }
-    target.mma_kind(module, a, b, module.element_type(result), tf32)
+    kind
 }
 
 /// The formats that an fp8 dot instruction takes (PTX ISA, "mma": `.e4m3`, `.e5m2`).

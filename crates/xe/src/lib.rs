@@ -13,7 +13,8 @@
 
 pub mod asm;
 pub mod compile;
-pub mod lane_sums;
+pub mod gathered_dots;
+mod lane_sums;
 pub mod lower;
 pub mod ocloc;
 pub mod order_dots;

@@ -20,7 +20,7 @@
 //! SPIR-V                                                                  (as LLVM IR: Listing 5)
 //! ```
 
-use crate::{lane_sums, order_dots};
+use crate::{gathered_dots, lane_sums, order_dots};
 use tilewright_passes::hopper::{allocate_warp_groups, distribute_ctas, lower_tma};
 use tilewright_passes::pass::{DCE, Property, Row};
 use tilewright_passes::transform::{
@@ -49,6 +49,10 @@ pub static PASSES: &[Row] = &[
     Row {
         pass: raise_to_descriptors::PASS,
         why: "behind all that makes loads and stores, before layouts: instructions take blocks of matrices",
+    },
+    Row {
+        pass: gathered_dots::PASS,
+        why: "what is left of pointers is gathered, and thread by thread that is done by vectors",
     },
     Row { pass: distribute_ctas::PASS, why: "there are no clusters: a kernel that asks for one should know" },
     Row { pass: assign_layouts::PASS, why: "tt becomes ttg: every tensor gets its encoding once" },

@@ -112,7 +112,7 @@ impl Target {
             max_shared: facts.max_shared,
             max_vector_bytes: 16,
             async_copy: false,
-            dots: DotUnits { mma: false, fp8: false, wgmma: false },
+            dots: DotUnits { mma: false, fp8: false, wgmma: false, columns: facts.units.dots },
             stmatrix: false,
             tma: false,
             clusters: false,
@@ -135,6 +135,7 @@ impl Target {
         };
         TargetInfo {
             warp_units: Some(facts.units),
+            dots: DotUnits { columns: &[], ..by_threads.dots },
             passes: PASSES,
             lowered: LOWERED,
             otherwise: Some(Box::new(by_threads.clone())),

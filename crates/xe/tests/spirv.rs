@@ -409,6 +409,53 @@ fn a_product_of_a_block_with_itself() {
     }
 }
 
+/// What is gathered in a loop goes thread by thread, and is multiplied by the matrix engines there, too.
+#[test]
+fn products_of_gathered_operands() {
+    let source = "def kernel(a, b, c, N, K):
+    rows = tl.program_id(0) * 32 + tl.arange(0, 32)
+    columns = tl.arange(0, 64)
+    depth = tl.arange(0, BK) ^ 1
+    a_at = a + rows[:, None] * K + depth[None, :]
+    b_at = b + depth[:, None] * N + columns[None, :]
+    sums = tl.zeros((32, 64), dtype=ACC)
+    for k in range(0, K, BK):
+        sums = tl.dot(tl.load(a_at), tl.load(b_at), sums, out_dtype=ACC)
+        a_at += BK
+        b_at += BK * N
+    tl.store(c + rows[:, None] * N + columns[None, :], sums)
+";
+    let (m, n) = (64, 64);
+    for (of, bk, num_warps) in [("fp16", 32, 4), ("bf16", 16, 1), ("fp32", 16, 2), ("i8", 64, 4)] {
+        let acc = if of == "i8" { "i32" } else { "fp32" };
+        let name = if of == "i8" { "tl.int32" } else { "tl.float32" };
+        let source = source.replace("BK", &bk.to_string()).replace("ACC", name);
+        let signature = format!("*{of}:16,*{of}:16,*{acc}:16,i32:16,i32:16");
+        let remark = remarks(&source, &signature, num_warps).join("\n");
+        assert!(
+            remark.contains("thread by thread") && remark.contains("a product of what is gathered"),
+            "{remark}"
+        );
+        let kernel = kernel(&source, &signature, num_warps);
+        assert!(kernel.spirv.windows(8).any(|bytes| bytes == b"dpas_f_f" || bytes == b"dpas_s8_"), "{of}");
+        let k = 2 * bk;
+        let (first, second) = (|i: usize| (i * 7 % 13) as i32 - 6, |i: usize| (i * 5 % 11) as i32 - 5);
+        let ((mut a, of_a), (mut b, of_b)) = (numbers(of, m * k, first), numbers(of, k * n, second));
+        let mut c = vec![0i32; m * n];
+        let [a, b] = [(&mut a, &of_a), (&mut b, &of_b)].map(|(to, from)| {
+            let to = &mut bytes(to)[..from.len()];
+            to.copy_from_slice(from);
+            to
+        });
+        run(&kernel, [2, 1, 1], [a, b, bytes(&mut c)], &[n as i64, k as i64]);
+        for (i, &c) in c.iter().enumerate() {
+            let want: i32 = (0..k).map(|j| first(i / n * k + j) * second(j * n + i % n)).sum();
+            let got = if acc == "i32" { c } else { f32::from_bits(c as u32) as i32 };
+            assert_eq!(got, want, "{of}: row {}, column {}", i / n, i % n);
+        }
+    }
+}
+
 /// Functions of our own, of `OpenCL.std`, and tables in memory.
 #[test]
 fn functions_of_libdevice() {

@@ -6,8 +6,8 @@
 // -----
 // RUN:
 #b = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [8, 4], warpsPerCTA = [2, 1], order = [1, 0]}>
-#bad = #ttg.dot_op<{opIdx = 0, parent = #b, kWidth = 4}>
-// ERROR: `kWidth` says nothing where the result's layout is blocked
+#bad = #ttg.dot_op<{opIdx = 0, parent = #b, kWidth = 3}>
+// ERROR: `kWidth` must be a power of two
 // -----
 // RUN:
 #m = #ttg.nvidia_mma<{versionMajor = 2, warpsPerCTA = [2, 1], instrShape = [16, 8]}>

@@ -21,7 +21,7 @@ tt.func @f(%x: tensor<96xi32, #ttg.blocked<{sizePerWarp = [24], warpsPerCTA = [4
 tt.func @f(%x: tensor<96xi32, #ttg.blocked<{sizePerWarp = [16], warpsPerCTA = [4], order = [1]}>>) { tt.return }
 // -----
 // RUN: -verify
-// ERROR: `kWidth` says nothing where the result's layout is blocked
+// ERROR: `kWidth` says nothing where the result's layout is one of warps
 #blocked = #ttg.blocked<{sizePerWarp = [16, 64], warpsPerCTA = [8, 1], order = [1, 0]}>
 tt.func @f(%x: tensor<128x64xf16, #ttg.dot_op<{opIdx = 0, parent = #blocked, kWidth = 2}>>) { tt.return }
 // -----

@@ -41,10 +41,11 @@ fn dot_operand(op_idx: u32, parent: &Encoding, k_width: u32) -> Result<(), Strin
         return Err(format!("a product has the operands 0 and 1, not {op_idx}"));
     }
     match parent {
-        Encoding::Blocked { .. } | Encoding::WarpBlocked { .. } | Encoding::DotOperand { .. }
-            if k_width != 0 =>
-        {
-            Err("`kWidth` says nothing where the result's layout is blocked".into())
+        Encoding::WarpBlocked { .. } | Encoding::DotOperand { .. } if k_width != 0 => {
+            Err("`kWidth` says nothing where the result's layout is one of warps".into())
+        }
+        Encoding::Blocked { .. } if k_width != 0 && !k_width.is_power_of_two() => {
+            Err("`kWidth` must be a power of two".into())
         }
         Encoding::NvidiaMma { version_major: 0 | 1, .. } if k_width != 0 => {
             Err("`kWidth` says nothing of products before version 2".into())

@@ -53,7 +53,7 @@ pub fn info() -> TargetInfo {
         max_shared: 32 << 10,
         max_vector_bytes: 8,
         async_copy: false,
-        dots: DotUnits { mma: false, fp8: false, wgmma: false },
+        dots: DotUnits { mma: false, fp8: false, wgmma: false, columns: &[] },
         stmatrix: false,
         tma: false,
         clusters: false,

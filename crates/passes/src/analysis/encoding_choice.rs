@@ -247,6 +247,32 @@ fn mma_v2_of(rank: usize, batch: u32, [wm, wn]: [u32; 2]) -> Encoding {
     Encoding::NvidiaMma { version_major: 2, version_minor: 0, warps_per_cta, instr_shape }
 }
 
+/// The result encoding of a dot by instructions of a whole warp whose lanes have columns, `wide` of them beside each other.
+///
+/// # Errors
+/// The tile of an instruction, where there are too few of them for the hint.
+pub fn columns(
+    tiling: Tiling,
+    [m, n]: [u32; 2],
+    unit: [u32; 3],
+    num_warps: u32,
+    rows: bool,
+    wide: u32,
+) -> Result<Encoding, [u32; 2]> {
+    let tile = [unit[0], unit[1]];
+    let warps = match tiling {
+        Tiling::Default => dot_warps([m, n], tile, num_warps, rows),
+        _ => tiled_warps(tiling, [m, n], tile, num_warps).ok_or(tile)?,
+    };
+    let most = floor_power((n / (unit[1] * warps[1])).max(1));
+    Ok(Encoding::Blocked {
+        size_per_thread: vec![m.next_power_of_two().min(unit[0]), wide.min(most)],
+        threads_per_warp: vec![1, unit[1]],
+        warps_per_cta: warps.to_vec(),
+        order: row_major(2),
+    })
+}
+
 /// The result encoding of a dot made of multiply-adds: each thread a block of up to 4×4, so that an operand element
 /// read from shared memory is used four times.
 pub fn fma_blocked(shape: &[u32], (num_warps, warp_size): (u32, u32)) -> Encoding {

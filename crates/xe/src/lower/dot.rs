@@ -17,18 +17,18 @@ use super::{Lower, Result, Xe};
 use crate::visa::{self, Part};
 
 /// An instruction.
-struct Dpas {
+pub(super) struct Dpas {
     /// How its function calls the types: result, accumulator, operands.
     types: &'static str,
     /// Bits of an element of the operands.
-    bits: u32,
+    pub bits: u32,
     acc: Scalar,
     /// The same in vISA, where operands may be parts of what messages brought.
     element: &'static str,
 }
 
 /// The instruction for elements of a type.
-fn dpas(m: &ir::Module, element: ir::Type) -> Option<Dpas> {
+pub(super) fn dpas(m: &ir::Module, element: ir::Type) -> Option<Dpas> {
     let (types, bits, acc, element) = match m.type_kind(element) {
         TypeKind::Float(FloatKind::F16) => ("fdpas_f_f_hf_hf", 16, Scalar::F32, "hf"),
         TypeKind::Float(FloatKind::BF16) => ("fdpas_f_f_bf_bf", 16, Scalar::F32, "bf"),
@@ -40,11 +40,11 @@ fn dpas(m: &ir::Module, element: ir::Type) -> Option<Dpas> {
 }
 
 impl Lower<'_, '_> {
-    /// A product of the matrix engines. Where a kernel did not come by levels it is made of multiply-adds.
+    /// A product of the matrix engines, if it is one: where a kernel did not come by levels, one whose layouts are for it.
     pub(super) fn dot(&mut self, dot: tt::Dot) -> Result<bool> {
         let m = self.m;
         if Level::of(m) != Some(Level::Lane) {
-            return Ok(false);
+            return self.columns_dot(dot);
         }
         let [a, b, c] = [dot.a(m), dot.b(m), dot.c(m)];
         let element = |v: ir::Value| m.element_type(m.value_type(v));
@@ -133,7 +133,7 @@ impl Lower<'_, '_> {
         self.set_regs(v, regs);
     }
 
-    fn multiply(&mut self, unit: &Dpas, sum: Value, first: Value, second: Value) -> Value {
+    pub(super) fn multiply(&mut self, unit: &Dpas, sum: Value, first: Value, second: Value) -> Value {
         let ty = self.b.ty(sum);
         let name = format!("__builtin_IB_sub_group16_{}_8_{}", unit.types, ty.lanes);
         self.b.intrinsic(&name, Effect::Pure, Some(ty), &[sum, first, second])
@@ -202,6 +202,11 @@ impl Lower<'_, '_> {
         let rows = layout.shape()[0];
         let column: Vec<Value> =
             (0..rows).filter_map(|k| found.find(&[k, 0])).map(|r| regs[r as usize]).collect();
+        self.packed(unit, &column)
+    }
+
+    /// The elements of a column in words.
+    pub(super) fn packed(&mut self, unit: &Dpas, column: &[Value]) -> Value {
         let words: Vec<Value> = column
             .chunks((32 / unit.bits) as usize)
             .map(|word| if word.len() == 1 { word[0] } else { self.pack_word(word) })

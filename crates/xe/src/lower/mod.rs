@@ -16,6 +16,7 @@
 
 mod access;
 mod atomic;
+mod columns;
 mod descriptor;
 mod dot;
 mod hooks;

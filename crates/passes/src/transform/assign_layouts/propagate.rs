@@ -104,7 +104,11 @@ impl Assigner<'_> {
         } else {
             encoding_inference::forward(self.module, op, index, e)
         };
-        inferred.map(|d| self.intern(d))
+        let inferred = inferred.map(|d| self.intern(d))?;
+        // What a reduction's result has may be few elements, too.
+        let source = matches!(self.module.def(op).map(|d| d.index), Some(Index::Reduce(_))) && backward;
+        let divided = !source || self.divides(self.module.operands(op)[index], inferred);
+        divided.then_some(inferred)
     }
 
     /// Whether an encoding divides a tensor among the threads: one that was inferred for few elements (a reshape's, of a

@@ -388,13 +388,13 @@ impl<'a> Rewriter<'a> {
             self.set_encoding(result, enc);
         }
         self.set_operand(dot.0, 2, enc);
-        let kind = dot_kind(self.m(), self.a.target, dot);
+        let k_width = match dot_kind(self.m(), self.a.target, dot) {
+            MmaKind::Mma16x8 { operand_bits, .. } => 32 / operand_bits,
+            MmaKind::Columns { shape } => self.k_width(dot, shape),
+            MmaKind::Fma => 0,
+        };
         for op_idx in 0..2u32 {
             let value = self.m().operands(dot.0)[op_idx as usize];
-            let k_width = match kind {
-                MmaKind::Mma16x8 { operand_bits, .. } => 32 / operand_bits,
-                MmaKind::Fma => 0,
-            };
             let want = self.a.dot_operand_of(enc, op_idx, k_width);
             let copy = match self.a.target.warp_units {
                 Some(_) => self.get(value, want),
@@ -403,6 +403,24 @@ impl<'a> Rewriter<'a> {
             self.a.module.set_operand(dot.0, op_idx as usize, copy);
         }
         Ok(())
+    }
+
+    /// How many elements along K a lane has beside each other of the first operand, where lanes share it out: as it has them already, or as many as one access
+    /// brings.
+    fn k_width(&self, dot: tt::Dot, [_, lanes, step]: [u32; 3]) -> u32 {
+        let m = self.m();
+        let a = dot.a(m);
+        let (k, bits) = (self.a.shape(a)[1], m.bits(m.value_type(a)));
+        let most = k / lanes.max(step);
+        let own = match self.encoding_of(a).map(|e| self.a.encoding(e)) {
+            Some(Encoding::Blocked { size_per_thread, threads_per_warp, .. })
+                if threads_per_warp[1] == lanes =>
+            {
+                size_per_thread[1]
+            }
+            _ => self.a.target.max_vector_bytes * 8 / bits.max(8),
+        };
+        own.min(1 << most.trailing_zeros())
     }
 
     /// A value as a dot operand: from registers where no data has to change threads, through shared memory otherwise,

@@ -4,11 +4,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::dialect::tt::{self, Tiling};
 use tilewright_ir::dialect::{ttg, ttng};
 use tilewright_ir::{Attr, AttrKind, Diagnostic, Module, Op, Opcode, Type, Value};
+use tilewright_layout::TileLayout;
 
 use super::{Access, Assigner};
 use crate::analysis::axis::pointer_of;
 use crate::analysis::encoding_choice::{self, WarpsAlong};
-use crate::analysis::encoding_inference::is_tensor;
+use crate::analysis::encoding_inference::{self, is_tensor};
 use crate::remarks;
 use crate::target::{MmaKind, WarpUnits, dot_kind};
 
@@ -23,6 +24,9 @@ pub(super) struct Root {
 
 /// More than everything else weighs: the kernel says so.
 const SAID: u64 = u64::MAX;
+
+/// The most words of a lane that are loaded as an operand of a product has them, all at once.
+const MOST_WORDS: u32 = 64;
 
 impl Root {
     /// Whether the kernel says so.
@@ -46,11 +50,14 @@ impl Assigner<'_> {
         // First: what a dot is depends on how its operands lie in memory.
         self.memory_roots(&ops, &mut roots);
         let dots: Vec<tt::Dot> = ops.iter().filter_map(|&op| tt::Dot::cast(self.module, op)).collect();
-        for (number, dot) in dots.into_iter().enumerate() {
+        for (number, &dot) in dots.iter().enumerate() {
             roots.push(match self.target.warp_units {
                 Some(units) => self.warp_dot_root(dot, number, &units)?,
                 None => self.dot_root(dot)?,
             });
+        }
+        if self.target.warp_units.is_none() {
+            dots.iter().for_each(|&dot| self.column_roots(dot, &mut roots));
         }
         if self.target.warp_units.is_some() {
             self.warp_reduce_roots(&ops, &mut roots);
@@ -170,6 +177,10 @@ impl Assigner<'_> {
                 let rows = self.wants_rows(dot);
                 Ok(encoding_choice::mma_v2(shape, self.num_warps, rows))
             }
+            (MmaKind::Columns { shape: unit }, _) => {
+                let (rows, wide) = (self.wants_rows(dot), self.columns_of_lane(dot));
+                encoding_choice::columns(tiling, [shape[0], shape[1]], unit, self.num_warps, rows, wide)
+            }
             (MmaKind::Fma, Tiling::Default) => Ok(encoding_choice::fma_blocked(shape, self.threads())),
             (MmaKind::Mma16x8 { .. }, _) => encoding_choice::tiled_mma_v2(tiling, shape, self.num_warps),
             (MmaKind::Fma, _) => encoding_choice::tiled_fma(tiling, shape, self.threads()),
@@ -177,6 +188,49 @@ impl Assigner<'_> {
         match enc {
             Ok(enc) => Ok(self.intern(enc)),
             Err(tile) => Err(self.cannot_be_tiled(dot, shape, tile)),
+        }
+    }
+
+    /// How many columns a lane has beside each other, where lanes have columns: as many as one access brings of the second operand, unless its columns are
+    /// rows in memory.
+    fn columns_of_lane(&self, dot: tt::Dot) -> u32 {
+        let b = dot.b(self.module);
+        let turned = tt::Trans::of(self.module, b).is_some();
+        let bits = self.module.bits(self.module.value_type(b));
+        if turned { 1 } else { self.target.max_vector_bytes * 8 / bits.max(8) }
+    }
+
+    /// Loads whose lanes may as well have what they have of a product's second operand, where that has columns in lanes: each is brought by whole vectors, and
+    /// goes through no shared memory.
+    fn column_roots(&mut self, dot: tt::Dot, roots: &mut Vec<Root>) {
+        let m = &*self.module;
+        let MmaKind::Columns { .. } = dot_kind(m, self.target, dot) else { return };
+        let mut value = dot.b(m);
+        let trans = tt::Trans::of(m, value);
+        if let Some(trans) = trans {
+            value = trans.src(m);
+        }
+        let load = m.defining_op(value).filter(|&op| tt::Load::cast(m, op).is_some());
+        let (Some(load), 1, 1) = (load, m.uses(value).len(), m.uses(dot.b(m)).len()) else { return };
+        let result = encoding_inference::representative(m, dot.result(m));
+        let Some(root) = roots.iter().find(|r| encoding_inference::representative(m, r.value) == result)
+        else {
+            return;
+        };
+        let weight = root.weight;
+        let mut encoding = self.dot_operand_of(root.encoding, 1, 1);
+        if let Some(trans) = trans {
+            let before = encoding_inference::backward(self.module, trans.0, 0, self.encoding(encoding));
+            let Some(before) = before else { return };
+            encoding = self.intern(before);
+        }
+        let Some(access) = self.accesses.get(&load) else { return };
+        let shape = self.shape(value);
+        let layout = |e| TileLayout::new(self.encoding(e), &shape).ok();
+        let (Some(own), Some(there)) = (layout(access.own), layout(encoding)) else { return };
+        let words = there.num_registers() * access.bits / 32;
+        if words <= MOST_WORDS && 2 * Self::access_width(access, &there) >= Self::access_width(access, &own) {
+            roots.push(Root { value, encoding, weight, fixed: true });
         }
     }
 
