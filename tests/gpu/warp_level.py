@@ -1,7 +1,9 @@
 """Paged attention as one warp sees it against the same at the level of work groups (``examples/paged_attention_warp.py``,
 ``examples/paged_decode.py``), and ``tiling`` on attention's second product: each at its best configuration, in turns.
 
-The table has bandwidth over the keys and values read, and how many times faster the warp-level kernel is.
+The table has bandwidth over the keys and values read, and how many times faster the warp-level kernel is. ``paged`` cuts contexts into parts that programs of
+their own go over, at both levels; ``listings`` has a program for each group of heads of a sequence, as ML-Triton's Listings 6 and 7 do: there the warps of the
+work group divide each block, or share out the blocks.
 """
 
 import argparse
@@ -28,7 +30,15 @@ GROUPS = [{"block": b, "num_warps": w, "num_stages": s}
                           (64, 8, 3), (128, 4, 2), (128, 8, 2))]  # fmt: skip
 WARPS = [{"block": b, "num_warps": w, "num_stages": s, "groups": g}
          for b, w, s, g in ((16, 2, 2, 1), (16, 2, 3, 1), (16, 4, 2, 1), (16, 4, 3, 1), (16, 8, 2, 1), (16, 8, 3, 1), (16, 2, 3, 2), (16, 4, 2, 4),
-                            (16, 4, 3, 4), (16, 8, 2, 8), (16, 8, 3, 8), (32, 4, 2, 4))]  # fmt: skip
+                            (16, 4, 3, 4), (16, 8, 2, 8), (16, 8, 3, 8), (32, 4, 2, 4), (32, 2, 2, 1), (32, 2, 3, 1), (32, 4, 2, 1),
+                            (32, 1, 2, 1), (64, 1, 2, 1), (64, 2, 2, 1))]  # fmt: skip
+# One program for all of a context: with more warps, and for a work group with blocks of a page, as in the listing, or more.
+WHOLE_GROUPS = GROUPS + [
+    {"block": b, "num_warps": w, "num_stages": s}
+    for b, w, s in ((16, 4, 3), (16, 8, 3), (128, 8, 3), (256, 8, 2), (256, 16, 2))
+]
+WHOLE_WARPS = [{"block": b, "num_warps": w, "num_stages": s}
+               for b, w, s in ((16, 8, 2), (16, 8, 3), (16, 16, 2), (16, 16, 3), (32, 8, 2), (32, 8, 3), (32, 16, 2))]  # fmt: skip
 
 
 def problem(sequences, length):
@@ -66,10 +76,21 @@ def chosen(run, configs, check, out):
 
 
 def paged(record):
-    """The two levels on one problem."""
+    """The two levels on one problem, each with its contexts in as many parts as it likes best."""
+    compared(record, "paged attention for one warp", GROUPS, WARPS, split=True)
+
+
+def listings(record):
+    """The same with contexts whole."""
+    compared(
+        record, "paged attention for one warp, a program a context", WHOLE_GROUPS, WHOLE_WARPS, split=False
+    )
+
+
+def compared(record, table, groups, warps, split):
     levels = {
-        "for a work group": (load("paged_decode").paged_decode, GROUPS),
-        OURS: (load("paged_attention_warp").paged_decode, WARPS),
+        "for a work group": (load("paged_decode").paged_decode, groups),
+        OURS: (load("paged_attention_warp").paged_decode, warps),
     }
     for sequences in BATCHES:
         for length in CONTEXTS:
@@ -80,7 +101,7 @@ def paged(record):
                 for n in (1, 2, 4, 8, 16, 32, 64) if n * 64 <= length
             }  # fmt: skip
             programs = sequences * KV_HEADS
-            parts = [n for n in room if 128 <= programs * n <= 4096] or [max(room)]
+            parts = [n for n in room if 128 <= programs * n <= 4096] or [max(room)] if split else [1]
             runs, kept = {}, {}
             for name, (function, configs) in levels.items():
                 run = lambda parts, function=function, **c: function(*args, *room[parts], **c)
@@ -89,7 +110,7 @@ def paged(record):
                 runs[name] = functools.partial(run, **kept[name])
             amount = 2 * 2 * sequences * length * KV_HEADS * D
             case = f"batch {sequences}, context {length:,}"
-            result = Result("paged attention for one warp", case, case, "TB/s", amount, configs=kept)
+            result = Result(table, case, case, "TB/s", amount, configs=kept)
             timing.compare(record, result, dict(sorted(runs.items(), key=lambda run: run[0] != OURS)))
 
 
@@ -147,7 +168,7 @@ def main():
     only, record = options.only, Record(options.record, about())
     print(record.run.about)
     torch.manual_seed(0)
-    for name, measure in (("paged", paged), ("tiling", tiling)):
+    for name, measure in (("paged", paged), ("listings", listings), ("tiling", tiling)):
         if not only or name in only:
             measure(record)
 

@@ -163,6 +163,19 @@ def test_inspect():
     assert json.loads(as_json.stdout)["registers"] == 128
 
 
+def test_inspect_shows_source_lines():
+    """Of a loop that is inline assembly, too."""
+    product = ["--signature", "*fp16:16,*fp16:16,*fp32:16,i32:16,i32:16,i32:16"]
+    product += [f"--constexpr={name}={n}" for name, n in (("BM", 32), ("BN", 64), ("BK", 32))]
+    done = run("inspect", f"{__file__}::matmul", "--target", "xe:pvc", "--num-warps", "2", *product)
+    assert done.returncode == 0, done.stderr
+    loop = next(part for part in done.stdout.split("\n\n") if "load_block2d.ugm.d16v" in part)
+    lines = loop.splitlines()
+    assert ", test_xe.py:" in lines[0], loop
+    [dot] = [at for at, line in enumerate(lines) if "total = tl.dot(a_blocks.load(" in line]
+    assert "dpas.8x8 16" in lines[dot + 1] and "load_block2d.ugm.d16v.a64 1" in lines[dot + 1], loop
+
+
 def test_without_the_offline_compiler(tmp_path):
     done = run("compile", f"{__file__}::add", *ARGUMENTS, "-o", str(tmp_path), PATH=str(tmp_path))
     assert done.returncode == 1

@@ -197,7 +197,7 @@ pub fn most(mix: &Mix) -> String {
     texts.join(", ")
 }
 
-fn lines(mixes: &[LineMix], source: &mut Source, out: &mut dyn Write) -> io::Result<()> {
+pub fn lines(mixes: &[LineMix], source: &mut Source, out: &mut dyn Write) -> io::Result<()> {
     let mut mixes: Vec<&LineMix> = mixes.iter().collect();
     mixes.sort_by(|a, b| a.place.cmp(&b.place));
     for line in mixes {
@@ -212,13 +212,13 @@ fn lines(mixes: &[LineMix], source: &mut Source, out: &mut dyn Write) -> io::Res
     Ok(())
 }
 
-fn file_name(path: &str) -> &str {
+pub fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
 /// The lines of source files, read once.
 #[derive(Default)]
-struct Source(HashMap<String, Vec<String>>);
+pub struct Source(HashMap<String, Vec<String>>);
 
 impl Source {
     /// The line's text, empty where the file cannot be read.

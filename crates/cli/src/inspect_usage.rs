@@ -5,7 +5,11 @@ use std::io::Write;
 use serde_json::Value;
 use tilewright_compiler::PythonEnvironment;
 
-use crate::inspect::{Args, most};
+use tilewright_nvidia::sass::Mix;
+use tilewright_nvidia::sass::listing::Place;
+use tilewright_nvidia::sass::report::LineMix;
+
+use crate::inspect::{Args, Source, file_name, lines, most};
 use crate::{Failure, kernel};
 
 /// The stage.
@@ -42,23 +46,49 @@ pub fn run(args: &Args, python: &PythonEnvironment, out: &mut dyn Write) -> Resu
         number("slm_bytes")
     )?;
     writeln!(out, "{}", counted(&usage["instructions"]))?;
+    let mut source = Source::default();
     for l in usage["loops"].as_array().into_iter().flatten() {
         let depth = l["depth"].as_u64().unwrap_or(0);
         let deep = if depth == 0 { String::new() } else { format!(", {depth} deep") };
-        writeln!(
-            out,
-            "loop at {}{deep}: {}",
-            l["label"].as_str().unwrap_or("?"),
-            counted(&l["instructions"])
-        )?;
+        let label = l["label"].as_str().unwrap_or("?");
+        let by_line: Vec<LineMix> = l["by_line"].as_array().into_iter().flatten().map(line).collect();
+        writeln!(out, "\nloop at {label}, {}{deep}: {}", place(&by_line), counted(&l["instructions"]))?;
+        lines(&by_line, &mut source, out)?;
     }
     Ok(0)
 }
 
-/// `42 instructions: mov 16, dpas.8x8 4, …`.
-fn counted(mix: &Value) -> String {
+/// What a loop holds of a line.
+fn line(of: &Value) -> LineMix {
+    let number = of["place"]["line"].as_u64().map(|line| line as u32);
+    let file = of["place"]["file"].as_str();
+    let place = number.zip(file).map(|(line, file)| Place { file: file.to_string(), line });
+    LineMix { place, instructions: mix(&of["instructions"]) }
+}
+
+/// The lines of the file that most of a loop is of: `kernel.py:10-12`.
+fn place(by_line: &[LineMix]) -> String {
+    let places = || by_line.iter().filter_map(|line| line.place.as_ref());
+    let weight = |file: &str| -> usize {
+        let of = by_line.iter().filter(|line| line.place.as_ref().is_some_and(|p| p.file == file));
+        of.flat_map(|line| line.instructions.values()).sum()
+    };
+    let Some(file) = places().map(|p| p.file.as_str()).max_by_key(|file| weight(file)) else {
+        return "no source lines".to_string();
+    };
+    let numbers = || places().filter(|p| p.file == file).map(|p| p.line);
+    let (first, last) = (numbers().min().unwrap_or(0), numbers().max().unwrap_or(0));
+    let name = file_name(file);
+    if first == last { format!("{name}:{first}") } else { format!("{name}:{first}-{last}") }
+}
+
+fn mix(of: &Value) -> Mix {
     let count = |(name, n): (&String, &Value)| (name.clone(), n.as_u64().unwrap_or(0) as usize);
-    let mix = mix.as_object().into_iter().flatten().map(count).collect();
-    let total = |mix: &std::collections::BTreeMap<String, usize>| mix.values().sum::<usize>();
-    format!("{} instructions: {}", total(&mix), most(&mix))
+    of.as_object().into_iter().flatten().map(count).collect()
+}
+
+/// `42 instructions: mov 16, dpas.8x8 4, …`.
+fn counted(of: &Value) -> String {
+    let mix = mix(of);
+    format!("{} instructions: {}", mix.values().sum::<usize>(), most(&mix))
 }

@@ -8,6 +8,15 @@ use std::collections::{BTreeMap, HashMap};
 /// How often each instruction stands there, by its name; a `send` has that of its message.
 pub type Mix = BTreeMap<String, usize>;
 
+/// A place in the kernel's source.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+}
+
 /// The code from a label to the last jump back to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loop {
@@ -17,6 +26,8 @@ pub struct Loop {
     pub depth: usize,
     /// Its instructions, without those of loops in it.
     pub instructions: Mix,
+    /// The same by lines.
+    pub by_line: BTreeMap<Option<Place>, Mix>,
 }
 
 /// A kernel's code.
@@ -47,13 +58,13 @@ fn instruction(line: &str) -> Option<(String, Vec<&str>)> {
     Some((name.to_string(), labels))
 }
 
-fn is_label(word: &str) -> bool {
+pub(crate) fn is_label(word: &str) -> bool {
     word.strip_prefix('L').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
 impl Listing {
-    /// Reads a listing.
-    pub fn read(text: &str) -> Listing {
+    /// Reads a listing. `lines` has the line that each instruction is of, or is of other code.
+    pub fn read(text: &str, lines: &[Option<Place>]) -> Listing {
         let mut names = Vec::new();
         let mut labels = HashMap::new();
         let mut jumps = Vec::new();
@@ -65,6 +76,7 @@ impl Listing {
                 names.push(name);
             }
         }
+        let place = |at: usize| lines.get(at).filter(|_| lines.len() == names.len()).cloned().flatten();
         let mut ranges: BTreeMap<usize, (usize, &str)> = BTreeMap::new();
         for (from, label) in jumps {
             if let Some(&to) = labels.get(label).filter(|&&to| to <= from) {
@@ -80,10 +92,16 @@ impl Listing {
         let within = |at: usize, (&from, &(to, _)): (&usize, &(usize, &str))| from <= at && at <= to;
         let loops = ranges.iter().map(|(&from, &(to, label))| {
             let inner = |at: usize| ranges.range(from + 1..).any(|range| *range.0 <= to && within(at, range));
+            let own = || (from..=to).filter(|&at| !inner(at));
+            let mut by_line: BTreeMap<_, Mix> = BTreeMap::new();
+            for at in own() {
+                *by_line.entry(place(at)).or_default().entry(names[at].clone()).or_default() += 1;
+            }
             Loop {
                 label: label.to_string(),
                 depth: ranges.range(..from).filter(|range| within(from, *range)).count(),
-                instructions: count(&mut (from..=to).filter(|&at| !inner(at))),
+                instructions: count(&mut own()),
+                by_line,
             }
         });
         Listing { loops: loops.collect(), instructions: count(&mut (0..names.len())) }
@@ -105,7 +123,7 @@ L48:
 (W&f0.1) jmpi                                L48
 (W&f0.1) jmpi                                L40
 ";
-        let listing = Listing::read(text);
+        let listing = Listing::read(text, &[]);
         let mix =
             |names: &[(&str, usize)]| names.iter().map(|&(name, n)| (name.to_string(), n)).collect::<Mix>();
         assert_eq!(

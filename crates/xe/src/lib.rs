@@ -15,6 +15,7 @@ pub mod asm;
 pub mod compile;
 pub mod gathered_dots;
 mod lane_sums;
+pub mod lines;
 pub mod lower;
 pub mod ocloc;
 pub mod order_dots;

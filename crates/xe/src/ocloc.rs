@@ -12,6 +12,9 @@ use std::time::Duration;
 use tilewright_target::Stop;
 use tilewright_target::process::{self, Failure, TemporaryError};
 
+use crate::asm::Place;
+use crate::lines;
+
 /// The program that is to be used; `0`: none.
 pub const VARIABLE: &str = "TILEWRIGHT_OCLOC";
 
@@ -99,6 +102,8 @@ pub struct Native {
     pub binary: Vec<u8>,
     /// Its listing.
     pub assembly: String,
+    /// The line that each of its instructions is of, where that is known.
+    pub lines: Vec<Option<Place>>,
     /// What it uses.
     pub usage: Usage,
 }
@@ -177,6 +182,9 @@ impl Ocloc {
         command.arg("compile").arg("-file").arg(&input).arg("-spirv_input").args(["-device", device]);
         command.args(["-options", OPTIONS, "-internal_options", &format!("{INTERNAL_OPTIONS}{internal}")]);
         command.arg("-out_dir").arg(folder.path()).args(["-output", "kernel.bin", "-output_no_suffix"]);
+        let own = folder.path().join("own");
+        std::fs::create_dir(&own).map_err(TemporaryError::new)?;
+        command.envs(lines::REQUEST).env(lines::FOLDER, &own);
         let done = process::run(&mut command, stop, TIME_LIMIT);
         let output = folder.path().join("kernel.bin");
         let log = match done {
@@ -192,7 +200,8 @@ impl Ocloc {
         }
         let binary = std::fs::read(&output).map_err(TemporaryError::new)?;
         let (assembly, usage) = self.disassemble(&output, folder.path(), device, stop)?;
-        Ok(Native { binary, assembly, usage })
+        let lines = listed(&own).unwrap_or_default();
+        Ok(Native { binary, assembly, lines, usage })
     }
 
     /// The listing of a binary, and what it says of the kernel.
@@ -223,6 +232,13 @@ impl Ocloc {
         let information = std::fs::read_to_string(parts.join(".ze_info")).map_err(TemporaryError::new)?;
         Ok((listing, usage(&information)))
     }
+}
+
+/// The lines of the code that the compiler has listed last: it may have begun again.
+fn listed(folder: &Path) -> Option<Vec<Option<Place>>> {
+    let files = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
+    let listing = files.filter(|path| path.extension().is_some_and(|e| e == "asm")).max()?;
+    Some(lines::read(&std::fs::read_to_string(listing).ok()?))
 }
 
 /// Where the reader of native code is looked for, with a folder in front that has it under the name that it is looked for by.

@@ -12,7 +12,7 @@ use tilewright_target::{
     Stop,
 };
 
-use crate::asm::Listing;
+use crate::asm::{Listing, Loop, Place};
 use crate::compile::compile;
 use crate::ocloc::{self, Native, Ocloc};
 use crate::simd;
@@ -156,11 +156,16 @@ impl target::Toolchain for Toolchain {
 
 /// What native code uses and holds.
 fn report(name: &str, native: &Native) -> String {
-    let listing = Listing::read(&native.assembly);
+    let listing = Listing::read(&native.assembly, &native.lines);
+    let by_line = |l: &Loop| -> Vec<_> {
+        let lines = l.by_line.iter();
+        let place = |p: &Place| json!({ "file": p.file, "line": p.line });
+        lines.map(|(p, mix)| json!({ "place": p.as_ref().map(place), "instructions": mix })).collect()
+    };
     let loops: Vec<_> = listing
         .loops
         .iter()
-        .map(|l| json!({ "label": l.label, "depth": l.depth, "instructions": l.instructions }))
+        .map(|l| json!({ "label": l.label, "depth": l.depth, "instructions": l.instructions, "by_line": by_line(l) }))
         .collect();
     let usage = native.usage;
     let all = json!({

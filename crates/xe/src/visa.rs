@@ -167,6 +167,10 @@ pub fn masked_store(bits: u32, count: u32) -> Option<String> {
     Some(where_set(2, &format!("lsc_store.ugm (M1, 16) flat[$0]:a64 $1:{words}")))
 }
 
+/// Compares elements of 16 bits with others and swaps them where they are the same: what was there, the address, what is compared with, what becomes of it.
+/// SPIR-V has no such operation, and one on the word around would touch the element beside.
+pub const SWAP_HALF: &str = "lsc_atomic_icas.ugm (M1, 16) $0:d16c32 flat[$1]:a64 $2 $3";
+
 #[cfg(test)]
 mod tests {
     use super::*;

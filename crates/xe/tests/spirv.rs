@@ -255,7 +255,7 @@ fn native(kernel: &Kernel, large: bool) -> (Native, Listing) {
     let ocloc = Ocloc::find().unwrap_or_else(|e| panic!("{e}"));
     let native = ocloc.compile(&kernel.spirv, "pvc", large, &Default::default());
     let native = native.unwrap_or_else(|e| panic!("{e}"));
-    let listing = Listing::read(&native.assembly);
+    let listing = Listing::read(&native.assembly, &native.lines);
     (native, listing)
 }
 

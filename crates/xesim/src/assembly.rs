@@ -19,6 +19,11 @@ use crate::translate::{Regs, Translator};
 /// Opcodes of declarations, which stand outside of functions: the program that assembly is for, and a piece of it.
 const TARGET: u32 = 5609;
 const ASSEMBLY: u32 = 5610;
+/// Those of what imports a set of instructions, and of an instruction of one.
+const IMPORT: u32 = 11;
+const EXTENDED: u32 = 12;
+/// The set that describes the source.
+const DESCRIPTION: &str = "OpenCL.DebugInfo.100";
 /// Words in front of a module's first instruction.
 const HEADER: usize = 5;
 
@@ -40,6 +45,8 @@ pub(crate) enum Assembly {
     Dpas { factor: Factor, rows: usize, first: Part, second: Part, added: bool },
     /// Loads or stores so many words of so many bits of the lanes that a mask has.
     Masked { load: bool, bits: u32, count: usize },
+    /// Compares and swaps elements of 16 bits.
+    SwapHalf,
     /// What is not known here.
     Other(String),
 }
@@ -59,13 +66,15 @@ pub(crate) struct Whole {
     values: Regs,
 }
 
-/// Takes the declarations of assembly out of a module: a grammar that knows them has a type where the extension has none.
+/// Takes the declarations of assembly out of a module: a grammar that knows them has a type where the extension has none. And what describes the source
+/// to debuggers: lines say it, too.
 ///
 /// # Errors
 /// Instructions that do not fit into their lengths.
 pub(crate) fn split(words: &[u32]) -> Result<(Vec<u32>, HashMap<u32, Assembly>), Error> {
     let mut rest = words.get(..HEADER).unwrap_or(words).to_vec();
     let mut found = HashMap::new();
+    let mut description = None;
     let mut at = rest.len();
     while let Some(&first) = words.get(at) {
         let (length, opcode) = ((first >> 16) as usize, first & 0xffff);
@@ -81,6 +90,11 @@ pub(crate) fn split(words: &[u32]) -> Result<(Vec<u32>, HashMap<u32, Assembly>),
                 let (constraints, _) = string(&instruction[5 + used..]);
                 found.insert(id, read(&text, &constraints));
             }
+            IMPORT if instruction.get(2..).is_some_and(|name| string(name).0 == DESCRIPTION) => {
+                description = Some(instruction[1]);
+            }
+            // Of what set it is stands behind its type and itself.
+            EXTENDED if description.is_some() && instruction.get(3).copied() == description => {}
             _ => rest.extend(instruction),
         }
         at += length;
@@ -96,6 +110,9 @@ fn string(words: &[u32]) -> (String, usize) {
 }
 
 fn read(text: &str, constraints: &str) -> Assembly {
+    if text == "lsc_atomic_icas.ugm (M1, 16) $0:d16c32 flat[$1]:a64 $2 $3" && constraints == "=rw,rw,rw,rw" {
+        return Assembly::SwapHalf;
+    }
     let known = message(text, constraints)
         .or_else(|| dpas(text, constraints))
         .or_else(|| masked(text, constraints))
@@ -246,10 +263,27 @@ impl Translator<'_> {
                 let made = self.dpas(i, factor, &[a, b, c])?;
                 self.set(i, made)
             }
+            Some(Assembly::SwapHalf) => self.swap_half(i),
             Some(Assembly::Masked { load, bits, count }) => self.masked(i, load, bits, count),
             Some(Assembly::Other(text)) => Err(unsupported(i, &format!("the assembly `{text}`"))),
             None => Err(unsupported(i, "assembly that is not declared")),
         }
+    }
+
+    fn swap_half(&mut self, i: &Instruction) -> Result<(), Error> {
+        let [address, expected, new] = [self.only(i, 1, 'd')?, self.only(i, 2, 'r')?, self.only(i, 3, 'r')?];
+        let halves = [expected, new].map(|word| {
+            let half = self.reg('h');
+            self.op(format!("cvt.u16.u32 {half}, {word};"));
+            half
+        });
+        let (seen, word) = (self.reg('h'), self.reg('r'));
+        self.op(format!(
+            "atom.relaxed.gpu.global.cas.b16 {seen}, [{address}], {}, {};",
+            halves[0], halves[1]
+        ));
+        self.op(format!("cvt.u32.u16 {word}, {seen};"));
+        self.set(i, vec![word])
     }
 
     fn zeros(&mut self, count: usize) -> Regs {

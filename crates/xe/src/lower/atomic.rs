@@ -6,6 +6,7 @@ use tilewright_llvm::{BinOp, CastOp, Effect, IntPred, Scalar, Ty, Value};
 use tilewright_lower::{Atomic, int_of};
 
 use super::{Lower, Result};
+use crate::visa;
 
 /// How those among whom it is atomic are called.
 fn scope(scope: tt::MemSyncScope) -> &'static str {
@@ -58,30 +59,50 @@ impl Lower<'_, '_> {
         Ok(old[0])
     }
 
-    /// Adds to a float, by compare and swap of the word that it lies in, until nobody came in between.
+    /// Adds to a float, by compare and swap until nobody came in between: of an element of 16 bits in global memory, or of the word that it lies in.
     fn add_float(&mut self, ty: Ty, ptr: Value, value: Value, suffix: &str, pred: Option<Value>) -> Value {
         let int = Ty::scalar(int_of(ty.bits()));
         let zero = self.b.constant(int, 0);
+        let half = ty.bits() == 16 && !self.is_shared(ptr);
         let old = self.where_holds(pred, &[zero], |l| {
             let word = Ty::scalar(int_of(ty.bits().max(32)));
-            let (address, shift) = l.word_of(ty, ptr);
+            let (address, shift) = if half { (ptr, None) } else { l.word_of(ty, ptr) };
             // A guess: the first exchange says what is there.
             let first = l.b.zero(word);
             let (here, preheader) = (l.b.block(), l.b.preheader());
             let again = l.b.create_block(here, Some(here), &[word]);
             let done = l.b.create_block(again, preheader, &[]);
+            if half {
+                l.fence(suffix);
+            }
             l.b.br(again, &[first]);
             l.b.switch_to(again);
             let expected = l.b.params(again)[0];
             let (old, new) = l.word_with_sum(ty, expected, shift, value);
-            let name = format!("xe.atomic.cas.{suffix}");
-            let seen = l.b.intrinsic(&name, Effect::Write, Some(word), &[address, expected, new]);
+            let seen = if half {
+                let args = [l.b.cast(CastOp::PtrToInt, address, Ty::I64), expected, new];
+                let seen = l.b.asm1(visa::SWAP_HALF, "=rw,rw,rw,rw", Effect::Write, word, &args);
+                l.b.and_const(seen, 0xffff)
+            } else {
+                let name = format!("xe.atomic.cas.{suffix}");
+                l.b.intrinsic(&name, Effect::Write, Some(word), &[address, expected, new])
+            };
             let same = l.b.icmp(IntPred::Eq, seen, expected);
             l.b.cond_br(same, done, &[], again, &[seen]);
             l.b.switch_to(done);
+            if half {
+                l.fence(suffix);
+            }
             smallvec![old]
         });
         old[0]
+    }
+
+    /// The order that an atomic operation is to have, around one that has none.
+    fn fence(&mut self, suffix: &str) {
+        if !suffix.ends_with("relaxed") {
+            self.b.intrinsic(&format!("xe.fence.{suffix}"), Effect::Write, None, &[]);
+        }
     }
 
     /// The word that an element lies in, and where: halves of words have no operations of their own.
@@ -102,13 +123,8 @@ impl Lower<'_, '_> {
     /// The bits of the element in a word, and the word with the sum in its place.
     fn word_with_sum(&mut self, ty: Ty, word: Value, shift: Option<Value>, value: Value) -> (Value, Value) {
         let int = Ty::scalar(int_of(ty.bits()));
-        let old = match shift {
-            Some(shift) => {
-                let low = self.b.bin(BinOp::LShr, word, shift);
-                self.b.int_cast(low, int, false)
-            }
-            None => word,
-        };
+        let low = shift.map_or(word, |shift| self.b.bin(BinOp::LShr, word, shift));
+        let old = self.b.int_cast(low, int, false);
         let number = self.b.bitcast(old, ty);
         let sum = if ty.scalar == Scalar::BF16 {
             let (x, y) = (self.as_f32(number), self.as_f32(value));
@@ -118,7 +134,10 @@ impl Lower<'_, '_> {
             self.b.bin(BinOp::FAdd, number, value)
         };
         let sum = self.b.bitcast(sum, int);
-        let Some(shift) = shift else { return (old, sum) };
+        let Some(shift) = shift else {
+            let ty = self.b.ty(word);
+            return (old, self.b.int_cast(sum, ty, false));
+        };
         let wide = self.b.int_cast(sum, Ty::I32, false);
         let (part, ones) = (self.b.bin(BinOp::Shl, wide, shift), self.b.i32(0xffff));
         let mask = self.b.bin(BinOp::Shl, ones, shift);

@@ -10,9 +10,10 @@
 //! | `xe.cl.NAME` | a function of `OpenCL.std` |
 //! | `xe.rtz.OP` | a conversion that rounds towards zero |
 //! | `xe.atomic.OP.SCOPE.ORDER` | an atomic operation |
+//! | `xe.fence.SCOPE.ORDER` | what is before it is done before what is behind it |
 //! | `__builtin_IB_…` | a function of Intel's compiler: DPAS |
 //!
-//! Messages that bring blocks, DPAS that takes parts of these, and accesses with a mask are inline assembly (`crate::visa`).
+//! Messages that bring blocks, DPAS that takes parts of these, accesses with a mask, and atomic operations on 16 bits are inline assembly (`crate::visa`).
 
 mod access;
 mod atomic;

@@ -27,6 +27,9 @@ pub(super) struct Body<'e, 'm> {
     blocks: Vec<dr::Block>,
     args: Vec<Word>,
     line: Loc,
+    /// The function, if it is a kernel, and the file in whose part of it the block's code is.
+    kernel: Option<Word>,
+    file: Option<Word>,
 }
 
 impl<'m> Emitter<'m> {
@@ -67,6 +70,8 @@ impl<'m> Emitter<'m> {
             blocks: Vec::new(),
             args,
             line: Loc::NONE,
+            kernel: kernel.then_some(id),
+            file: None,
         };
         if let Err(error) = body.run(kernel) {
             *at = body.line;
@@ -84,6 +89,8 @@ impl<'m> Body<'_, 'm> {
     fn run(&mut self, kernel: bool) -> Result<()> {
         let order = self.view.blocks().to_vec();
         for (n, &block) in order.iter().enumerate() {
+            // Lines and files end with a block.
+            (self.line, self.file) = (Loc::NONE, None);
             if n == 0 && kernel {
                 self.arguments()?;
             }
@@ -132,6 +139,13 @@ impl<'m> Body<'_, 'm> {
             self.e.files.insert(loc.file, id);
             id
         });
+        if let Some(kernel) = self.kernel
+            && self.file != Some(file)
+        {
+            let scope = self.e.scope(&self.view.function.name, kernel, file, loc.line);
+            self.code.push(scope);
+            self.file = Some(file);
+        }
         let place =
             vec![Operand::IdRef(file), Operand::LiteralBit32(loc.line), Operand::LiteralBit32(loc.col)];
         self.code.push(types::plain(Op::Line, place));

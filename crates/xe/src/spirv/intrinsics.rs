@@ -61,6 +61,9 @@ impl Body<'_, '_> {
         if let Some(rest) = name.strip_prefix("xe.atomic.") {
             return self.atomic(inst, rest);
         }
+        if let Some(rest) = name.strip_prefix("xe.fence.") {
+            return self.fence(rest);
+        }
         if name == "xe.barrier" || name == "xe.warp_barrier" {
             return self.barrier(name == "xe.barrier");
         }

@@ -23,6 +23,15 @@ pub(super) const OF_SUB_GROUP: u32 = 0x80;
 pub(super) const OF_WORK_GROUP: u32 = 0x100;
 pub(super) const OF_ALL: u32 = 0x200;
 
+/// The scope of a name.
+fn scope_of(name: Option<&str>) -> u32 {
+    match name {
+        Some("device") => DEVICE,
+        Some("group") => WORK_GROUP,
+        _ => 0,
+    }
+}
+
 impl Body<'_, '_> {
     /// An address as a pointer to a type.
     fn place(&mut self, address: Value, to: Ty) -> Result<(Word, StorageClass)> {
@@ -83,6 +92,19 @@ impl Body<'_, '_> {
         }
     }
 
+    /// `xe.fence.SCOPE.ORDER`.
+    pub(super) fn fence(&mut self, name: &str) -> Result<()> {
+        let (scope, order) = name.split_once('.').unwrap_or((name, ""));
+        let order = match order {
+            "acquire" => ACQUIRE,
+            "release" => RELEASE,
+            _ => ACQUIRE_RELEASE,
+        };
+        let (scope, order) = (self.e.number(scope_of(Some(scope)))?, self.e.number(order | OF_ALL)?);
+        self.act(Op::MemoryBarrier, vec![Operand::IdScope(scope), Operand::IdMemorySemantics(order)]);
+        Ok(())
+    }
+
     /// `xe.atomic.OP.SCOPE.ORDER`.
     pub(super) fn atomic(&mut self, inst: &Instruction<'_>, name: &str) -> Result<()> {
         let mut words = name.split('.');
@@ -106,11 +128,7 @@ impl Body<'_, '_> {
             self.e.needs(Capability::Int64Atomics);
         }
         let (pointer, class) = self.place(inst.args[0], ty)?;
-        let scope = match scope {
-            Some("device") => DEVICE,
-            Some("group") => WORK_GROUP,
-            _ => 0,
-        };
+        let scope = scope_of(scope);
         let memory = if class == StorageClass::Workgroup { OF_WORK_GROUP } else { OF_ALL };
         let (order, failed) = match order {
             Some("acquire") => (ACQUIRE | memory, ACQUIRE | memory),

@@ -12,6 +12,7 @@
 //! `types` has declarations, `function` walks a function's blocks, `ops` has arithmetic, `memory` accesses and atomics, `intrinsics` what has a
 //! name, `phis` finds the parameters that are vectors.
 
+mod debug;
 mod function;
 mod intrinsics;
 mod memory;
@@ -84,6 +85,7 @@ struct Emitter<'m> {
     imports: HashMap<String, Word>,
     assemblies: HashMap<String, Word>,
     files: HashMap<u32, Word>,
+    description: debug::Description,
     shared: Option<Word>,
     /// The program's tables, by their numbers in the module.
     tables: HashMap<usize, Word>,
@@ -113,6 +115,7 @@ impl<'m> Emitter<'m> {
             imports: HashMap::new(),
             assemblies: HashMap::new(),
             files: HashMap::new(),
+            description: debug::Description::default(),
             shared: None,
             tables: HashMap::new(),
             bodies: Vec::new(),
