@@ -51,7 +51,7 @@ def functions(x, y, LIBRARY: tl.constexpr):
     value = tl.load(x + at)
     tl.store(
         y + at,
-        libdevice.jn(tl.full([64], 2, tl.int32), value)
+        libdevice.fma_rd(value.to(tl.float64), 3.0, 1.0).to(tl.float32)
         if LIBRARY
         else libdevice.floor(value) + tl.sin(value),
     )
@@ -98,7 +98,7 @@ def test_functions(xesim):
     functions[(1,)](x, y, LIBRARY=False)
     np.testing.assert_allclose(y, np.floor(x) + np.sin(x.astype(np.float64)), rtol=1e-6, atol=1e-6)
     with pytest.raises(
-        triton.CompilationError, match=r"not supported yet on xe:pvc: the function `__nv_jnf`"
+        triton.CompilationError, match=r"not supported yet on xe:pvc: the function `__nv_fma_rd`"
     ):
         functions[(1,)](x, y, LIBRARY=True)
 

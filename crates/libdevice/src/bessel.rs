@@ -177,11 +177,88 @@ pub fn y1<R: Real>(x: R) -> R {
     second(x, 1)
 }
 
+/// From those of order 0 and 1 to that of a higher order, by what three neighbours have in common (Abramowitz and Stegun, 9.1.27); what has no end stays so.
+fn upwards<R: Real>(order: R, x: R, first: R, second: R) -> R {
+    let one = x.number(1.0);
+    let step = |[k, before, own]: [R; 3]| {
+        let next = (k + k) / x * own - before;
+        let endless = own.magnitude().same(x.number(f64::INFINITY));
+        [k + one, own, R::choose(endless, || own, || next)]
+    };
+    let [_, _, last] = R::repeat([one, first, second], |[k, ..]| k.below(order), step);
+    R::choose(order.same(x.number(0.0)), || first, || last)
+}
+
+/// That of the first kind where the order, at least 2, is not less than `x`: downwards from a far higher one, where any number will do, and in proportion to the sum of all
+/// of even order, which is known (Miller; Abramowitz and Stegun, 9.12).
+fn downwards<R: Real>(order: R, x: R) -> R {
+    let n = |c| x.number(c);
+    let (zero, one) = (n(0.0), n(1.0));
+    let enough = n(160.0) * order + n(256.0);
+    let [far] = R::repeat([one], |[d]| (d * d).below(enough), |[d]| [d + one]);
+    let step = |[k, above, own, sum, other, found]: [R; 6]| {
+        let below = (k + k) / x * own - above;
+        let k = k - one;
+        let found = R::choose(k.same(order), || below, || found);
+        let large = n(1e10).below(below.magnitude());
+        let scale = R::choose(large, || one / below.magnitude(), || one);
+        // The sums of even and of odd orders take turns.
+        [k, own * scale, below * scale, (other + below) * scale, sum * scale, found * scale]
+    };
+    let start = [order + far, zero, one, one, zero, zero];
+    let [_, _, least, sum, _, found] = R::repeat(start, |[k, ..]| zero.below(k), step);
+    R::choose(x.below(n(1e-150)), || zero, || found / (sum + sum - least))
+}
+
+/// The Bessel function of the first kind of any order, which `odd` is 1 of if it is odd; NaN of a negative one.
+pub fn jn<R: Real>(order: R, odd: R, x: R) -> R {
+    let n = |c| x.number(c);
+    let a = x.magnitude();
+    let low = || upwards(order, a, j0(a), j1(a));
+    let value = R::choose(order.below(n(2.0)), low, || {
+        R::choose(order.below(a), low, || downwards(order, R::choose(order.below(a), || order, || a)))
+    });
+    let value = R::choose(a.same(n(f64::INFINITY)), || n(0.0), || value);
+    let value = R::choose(odd.same(n(1.0)), || value * n(1.0).signed_as(x), || value);
+    R::choose(order.below(n(0.0)), || n(f64::NAN), || value)
+}
+
+/// The Bessel function of the second kind of any order; NaN of a negative one, and of negative numbers, and the least number of zero.
+pub fn yn<R: Real>(order: R, x: R) -> R {
+    let n = |c| x.number(c);
+    let value = upwards(order, x, y0(x), y1(x));
+    let value = R::choose(x.same(n(f64::INFINITY)), || n(0.0), || value);
+    let value = R::choose(x.same(n(0.0)), || n(f64::NEG_INFINITY), || value);
+    R::choose(order.below(n(0.0)), || n(f64::NAN), || value)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     type Function = fn(f64) -> f64;
+
+    #[test]
+    fn orders_as_libm_has_them() {
+        for order in [-1, 0, 1, 2, 3, 7, 10, 50] {
+            let (n, odd) = (f64::from(order), f64::from(order & 1));
+            for x in
+                [0.0, 1e-200, 1e-3, 0.3, 1.0, 2.5, 5.0, 7.0, 7.5, 20.0, 60.0, 1000.0, f64::INFINITY, f64::NAN]
+            {
+                for x in [x, -x] {
+                    let near = |own: f64, libm: f64| {
+                        own == libm
+                            || own.is_nan() && libm.is_nan()
+                            || (own - libm).abs() <= 1e-13 * libm.abs().max(1.0)
+                    };
+                    let known = if order < 0 { f64::NAN } else { libm::jn(order, x) };
+                    assert!(near(jn(n, odd, x), known), "jn({order}, {x}) = {}, not {known}", jn(n, odd, x));
+                    let known = if order < 0 || x < 0.0 { f64::NAN } else { libm::yn(order, x) };
+                    assert!(near(yn(n, x), known), "yn({order}, {x}) = {}, not {known}", yn(n, x));
+                }
+            }
+        }
+    }
 
     /// The crate `libm` computes them in another way.
     #[test]

@@ -35,6 +35,13 @@ pub trait Real:
     /// One of two numbers, of which the other may have been computed too.
     #[must_use]
     fn choose(truth: Self::Truth, yes: impl FnOnce() -> Self, no: impl FnOnce() -> Self) -> Self;
+    /// What steps make of numbers, as long as that holds of them.
+    #[must_use]
+    fn repeat<const N: usize>(
+        state: [Self; N],
+        again: impl FnMut([Self; N]) -> Self::Truth,
+        step: impl FnMut([Self; N]) -> [Self; N],
+    ) -> [Self; N];
 }
 
 impl Real for f64 {
@@ -75,5 +82,15 @@ impl Real for f64 {
     }
     fn choose(truth: bool, yes: impl FnOnce() -> f64, no: impl FnOnce() -> f64) -> f64 {
         if truth { yes() } else { no() }
+    }
+    fn repeat<const N: usize>(
+        mut state: [f64; N],
+        mut again: impl FnMut([f64; N]) -> bool,
+        mut step: impl FnMut([f64; N]) -> [f64; N],
+    ) -> [f64; N] {
+        while again(state) {
+            state = step(state);
+        }
+        state
     }
 }

@@ -109,10 +109,9 @@ fn of_register(of: Option<u32>, operand: u32, instruction: impl Fn(&str) -> Stri
 pub const PAIR: &str = "{\n.decl W v_type=G type=d num_elts=32 align=GRF alias=<$0, 0>\n\
     mov (M1_NM, 16) W(0,0)<1> $1(0,0)<1;1,0>\nmov (M1_NM, 16) W(1,0)<1> $2(0,0)<1;1,0>\n}\n";
 
-/// The same added to both: the result, both, the words that are added.
+/// The same added to both, in their place: the result, the words that are added, both.
 pub const ADD_TO_PAIR: &str = "{\n.decl W v_type=G type=d num_elts=32 align=GRF alias=<$0, 0>\n\
-    .decl F v_type=G type=d num_elts=32 align=GRF alias=<$1, 0>\n\
-    add (M1_NM, 32) W(0,0)<1> F(0,0)<1;1,0> $2(0,0)<0;16,1>\n}\n";
+    add (M1_NM, 32) W(0,0)<1> W(0,0)<1;1,0> $1(0,0)<0;16,1>\n}\n";
 
 /// An operand of a DPAS: a part of what a message brought.
 #[derive(Debug, Clone, Copy)]

@@ -123,16 +123,13 @@ fn read(text: &str, constraints: &str) -> Assembly {
 /// What makes a value of two messages' words, and what adds to it.
 fn pair(text: &str, constraints: &str) -> Option<Assembly> {
     const BOTH: &str = "{\n.decl W v_type=G type=d num_elts=32 align=GRF alias=<$0, 0>\n";
-    let rest = text.strip_prefix(BOTH)?.strip_suffix("\n}\n").filter(|_| constraints == "=rw,rw,rw")?;
-    let (moves, of, add) = (
-        "mov (M1_NM, 16) W(0,0)<1> $1(0,0)<1;1,0>\nmov (M1_NM, 16) W(1,0)<1> $2(0,0)<1;1,0>",
-        ".decl F v_type=G type=d num_elts=32 align=GRF alias=<$1, 0>\n",
-        "add (M1_NM, 32) W(0,0)<1> F(0,0)<1;1,0> $2(0,0)<0;16,1>",
-    );
-    if rest == moves {
-        return Some(Assembly::Pair);
+    let rest = text.strip_prefix(BOTH)?.strip_suffix("\n}\n")?;
+    let moves = "mov (M1_NM, 16) W(0,0)<1> $1(0,0)<1;1,0>\nmov (M1_NM, 16) W(1,0)<1> $2(0,0)<1;1,0>";
+    match (rest, constraints) {
+        (rest, "=rw,rw,rw") if rest == moves => Some(Assembly::Pair),
+        ("add (M1_NM, 32) W(0,0)<1> W(0,0)<1;1,0> $1(0,0)<0;16,1>", "=rw,rw,0") => Some(Assembly::AddToPair),
+        _ => None,
     }
-    (rest.strip_prefix(of) == Some(add)).then_some(Assembly::AddToPair)
 }
 
 /// A message, and the register of its operand of that number that has its words, where the text names one.
@@ -382,7 +379,7 @@ impl Translator<'_> {
     }
 
     fn add_to_pair(&mut self, i: &Instruction) -> Result<(), Error> {
-        let (pair, step) = (self.only(i, 1, 'd')?, self.only(i, 2, 'r')?);
+        let (step, pair) = (self.only(i, 1, 'r')?, self.only(i, 2, 'd')?);
         let step = self.two_words(&step)?;
         let words = [(); 2].map(|()| self.reg('r'));
         self.op(format!("mov.b64 {{{}, {}}}, {pair};", words[0], words[1]));

@@ -145,7 +145,7 @@ impl Lower<'_, '_> {
 
     fn add_to_pair(&mut self, pair: Value, step: Value) -> Value {
         let ty = self.b.ty(pair);
-        self.b.asm1(visa::ADD_TO_PAIR, "=rw,rw,rw", Effect::Pure, ty, &[pair, step])
+        self.b.asm1(visa::ADD_TO_PAIR, "=rw,rw,0", Effect::Pure, ty, &[step, pair])
     }
 
     /// The words of a message that a loop carries with those of another one.

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use tilewright_libdevice::{Function, Real, Type, bessel, special};
-use tilewright_llvm::{BinOp, Builder, Effect, FloatPred, Loc, Module, Ty, Value};
+use tilewright_llvm::{BinOp, Builder, CastOp, Effect, FloatPred, Loc, Module, Ty, Value};
 
 use crate::lower::Lower;
 
@@ -24,7 +24,13 @@ impl Lower<'_, '_> {
         if !is_recorded(function.name) {
             return None;
         }
-        let wide: Vec<Value> = args.iter().map(|&x| self.widened(x)).collect();
+        let mut wide: Vec<Value> = args.iter().map(|&x| self.widened(x)).collect();
+        if self.b.ty(args[0]) == Ty::I32 {
+            // An order, and whether it is odd.
+            let odd = self.b.and_const(args[0], 1);
+            let numbers = [args[0], odd].map(|n| self.b.cast(CastOp::SiToFp, n, Ty::F64));
+            wide.splice(..1, numbers);
+        }
         let callee = self.b.module.declare(&symbol(function.name), &vec![Ty::F64; wide.len()], &[Ty::F64]);
         let made = self.b.call(callee, &wide)[0];
         Some(self.narrowed(made, result))
@@ -45,6 +51,7 @@ const RECORDED: &[(&str, usize)] = &[
     ("erfinv", 1),
     ("j0", 1),
     ("j1", 1),
+    ("jn", 3),
     ("norm3d", 3),
     ("norm4d", 4),
     ("normcdf", 1),
@@ -55,6 +62,7 @@ const RECORDED: &[(&str, usize)] = &[
     ("rnorm4d", 4),
     ("y0", 1),
     ("y1", 1),
+    ("yn", 3),
 ];
 
 fn is_recorded(name: &str) -> bool {
@@ -87,12 +95,14 @@ fn compute<R: Real>(name: &str, v: &[R]) -> R {
         "erfinv" => special::erfinv(x),
         "j0" => bessel::j0(x),
         "j1" => bessel::j1(x),
+        "jn" => bessel::jn(x, v[1], v[2]),
         "norm3d" | "norm4d" => special::norm(v),
         "normcdf" => special::normcdf(x),
         "normcdfinv" => special::normcdfinv(x),
         "rcbrt" => x.number(1.0) / x.of_table("cbrt"),
         "rhypot" | "rnorm3d" | "rnorm4d" => special::rnorm(v),
         "y0" => bessel::y0(x),
+        "yn" => bessel::yn(x, v[2]),
         _ => bessel::y1(x),
     }
 }
@@ -192,5 +202,29 @@ impl Real for Number<'_, '_> {
         let (yes, no) = (yes(), no());
         let v = at.b.borrow_mut().select(truth, yes.v, no.v);
         at.made(v)
+    }
+    fn repeat<const N: usize>(
+        state: [Self; N],
+        mut again: impl FnMut([Self; N]) -> Self::Truth,
+        mut step: impl FnMut([Self; N]) -> [Self; N],
+    ) -> [Self; N] {
+        let b = state[0].b;
+        let (before, outer) = (b.borrow().block(), b.borrow().preheader());
+        let types = [Ty::F64; N];
+        let top = b.borrow_mut().create_block(before, Some(before), &types);
+        let body = b.borrow_mut().create_block(top, Some(before), &[]);
+        let done = b.borrow_mut().create_block(top, outer, &types);
+        let values = |state: [Self; N]| state.map(|number| number.v);
+        let numbers = |block| std::array::from_fn(|i| Number { b, v: b.borrow().params(block)[i] });
+        b.borrow_mut().br(top, &values(state));
+        b.borrow_mut().switch_to(top);
+        let here: [Self; N] = numbers(top);
+        let (_, truth) = again(here);
+        b.borrow_mut().cond_br(truth, body, &[], done, &values(here));
+        b.borrow_mut().switch_to(body);
+        let next = step(here);
+        b.borrow_mut().br(top, &values(next));
+        b.borrow_mut().switch_to(done);
+        numbers(done)
     }
 }
