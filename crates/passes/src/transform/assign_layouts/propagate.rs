@@ -105,9 +105,10 @@ impl Assigner<'_> {
             encoding_inference::forward(self.module, op, index, e)
         };
         let inferred = inferred.map(|d| self.intern(d))?;
-        // What a reduction's result has may be few elements, too.
+        // A reduction's result may be one of few elements in a row, of which lanes that have columns would have copies.
         let source = matches!(self.module.def(op).map(|d| d.index), Some(Index::Reduce(_))) && backward;
-        let divided = !source || self.divides(self.module.operands(op)[index], inferred);
+        let of_columns = source && !self.target.dots.columns.is_empty();
+        let divided = !of_columns || self.divides(self.module.operands(op)[index], inferred);
         divided.then_some(inferred)
     }
 
