@@ -132,3 +132,41 @@ def test_libdevice_is_linked_in(monkeypatch):
         triton.CompilationError, match=r"/nowhere/libdevice.10.bc(.|\n)*pip install nvidia-nvvm"
     ):
         roots.warmup(np.float32, 256, grid=(1,), target="cuda:90")
+
+
+RAW = """
+import tilewright as triton
+import tilewright.language as tl
+from tilewright import tle
+from tilewright.tle.raw import InOut, dialect
+
+
+@dialect(name="ptx", source="add.rn.f32 %[x], %[x], 0f40000000;")
+def more(x: InOut["tensor<?xf32>"]): ...
+
+
+@triton.jit
+def kernel(x_ptr):
+    at = tl.arange(0, 128)
+    tl.store(x_ptr + at, tle.raw.call(more, [tl.load(x_ptr + at)]))
+"""
+
+
+def command_of(path, *words):
+    command = [sys.executable, "-m", "tilewright", *words, f"{path}::kernel", "--signature", "*fp32"]
+    return subprocess.run([*command, "--target", "cuda:90"], capture_output=True, text=True)
+
+
+def test_the_command_asks_python_for_functions_in_other_languages(tmp_path):
+    path = tmp_path / "raw_kernel.py"
+    path.write_text(RAW)
+    done = command_of(path, "inspect")
+    assert done.returncode == 0, done.stderr
+    assert "FADD 1" in done.stdout and "raw_kernel.py" in done.stdout
+    assert command_of(path, "compile", "-o", str(tmp_path / "out")).returncode == 0
+    assert "add.rn.f32" in (tmp_path / "out" / "kernel.ptx").read_text()
+    # The file's own fault is the command's.
+    path.write_text(RAW + "\nraise RuntimeError('not today')\n")
+    failed = command_of(path, "inspect")
+    assert failed.returncode == 1 and "raw_kernel.py cannot be imported" in failed.stderr, failed.stderr
+    assert "RuntimeError: not today" in failed.stderr and "line 17" in failed.stderr

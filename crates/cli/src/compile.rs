@@ -3,9 +3,9 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use tilewright_compiler::{Artifact, PythonEnvironment};
+use tilewright_compiler::Artifact;
 
-use crate::{Failure, kernel};
+use crate::{Environment, Failure, kernel};
 
 /// Arguments of `tilewright compile`.
 #[derive(clap::Args)]
@@ -24,8 +24,8 @@ pub struct Args {
 }
 
 /// Compiles, writes the stages and prints a summary.
-pub fn run(args: &Args, python: &PythonEnvironment, out: &mut dyn Write) -> Result<u8, Failure> {
-    let artifact = kernel::compile(&args.kernel, python).map_err(|d| d.to_string())?;
+pub fn run(args: &Args, environment: &Environment<'_>, out: &mut dyn Write) -> Result<u8, Failure> {
+    let artifact = kernel::compile(&args.kernel, environment).map_err(|d| d.to_string())?;
     write!(out, "{}", artifact.printed)?;
     report(args, &artifact, out)?;
     if let Some(dir) = &args.output {
@@ -38,7 +38,7 @@ pub fn run(args: &Args, python: &PythonEnvironment, out: &mut dyn Write) -> Resu
     }
     if args.mix {
         let cubin = artifact.bytes("cubin").ok_or("there is no cubin to count instructions of")?;
-        let mix = tilewright_nvidia::sass::instruction_mix(cubin, python)?;
+        let mix = tilewright_nvidia::sass::instruction_mix(cubin, &environment.python)?;
         let mut counts: Vec<_> = mix.into_iter().collect();
         counts.sort_by_key(|(opcode, count)| (std::cmp::Reverse(*count), opcode.clone()));
         for (opcode, count) in counts {

@@ -10,7 +10,7 @@ use tilewright_nvidia::sass::machine::Pipe;
 use tilewright_nvidia::sass::report::{Bound, LineMix, LoopReport, Verdict};
 use tilewright_nvidia::sass::{Facts, Listing, Mix, Report, disassemble};
 
-use crate::{Failure, inspect_usage, kernel};
+use crate::{Environment, Failure, inspect_usage, kernel};
 
 /// Opcodes that are named of a loop or a line; the rest is summed up.
 const NAMED: usize = 10;
@@ -29,13 +29,13 @@ pub struct Args {
 }
 
 /// Compiles the kernel and prints the report.
-pub fn run(args: &Args, python: &PythonEnvironment, out: &mut dyn Write) -> Result<u8, Failure> {
+pub fn run(args: &Args, environment: &Environment<'_>, out: &mut dyn Write) -> Result<u8, Failure> {
     let target = tilewright_compiler::target(&args.kernel.target).map_err(|d| d.to_string())?;
     let Some(&target) = (&*target as &dyn Any).downcast_ref::<CudaTarget>() else {
-        return inspect_usage::run(args, python, out);
+        return inspect_usage::run(args, environment, out);
     };
-    let artifact = kernel::compile(&args.kernel, python).map_err(|d| d.to_string())?;
-    let report = report(&artifact, target, python)?;
+    let artifact = kernel::compile(&args.kernel, environment).map_err(|d| d.to_string())?;
+    let report = report(&artifact, target, &environment.python)?;
     if args.json {
         writeln!(out, "{}", json(&report)?)?;
     } else {

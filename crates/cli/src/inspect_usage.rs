@@ -3,21 +3,20 @@
 use std::io::Write;
 
 use serde_json::Value;
-use tilewright_compiler::PythonEnvironment;
 
 use tilewright_nvidia::sass::Mix;
 use tilewright_nvidia::sass::listing::Place;
 use tilewright_nvidia::sass::report::LineMix;
 
 use crate::inspect::{Args, Source, file_name, lines, most};
-use crate::{Failure, kernel};
+use crate::{Environment, Failure, kernel};
 
 /// The stage.
 const USAGE: &str = "usage.json";
 
 /// Compiles the kernel and prints what its code uses.
-pub fn run(args: &Args, python: &PythonEnvironment, out: &mut dyn Write) -> Result<u8, Failure> {
-    let artifact = kernel::compile(&args.kernel, python).map_err(|d| d.to_string())?;
+pub fn run(args: &Args, environment: &Environment<'_>, out: &mut dyn Write) -> Result<u8, Failure> {
+    let artifact = kernel::compile(&args.kernel, environment).map_err(|d| d.to_string())?;
     let Some(text) = artifact.text(USAGE) else {
         let why = artifact.missing.as_ref().map_or("it ends with the module that runs", |m| &m.why);
         let target = &artifact.metadata.target;

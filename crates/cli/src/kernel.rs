@@ -1,13 +1,14 @@
 //! The kernel that a command works on: what names it, its types and options on the command line, and its compilation.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use ruff_text_size::Ranged;
 use tilewright_compiler::cache::Cache;
-use tilewright_compiler::{Artifact, DEFAULT_TARGET, PythonEnvironment, Request};
-use tilewright_frontend::{ArgSpec, Diagnostic, JitFunction, Signature, SourceHost};
+use tilewright_compiler::{Artifact, DEFAULT_TARGET, Request};
+use tilewright_frontend::{ArgSpec, Diagnostic, Host, JitFunction, Signature, SourceHost};
 
-use crate::options;
+use crate::{Environment, options};
 
 /// A kernel of a file, specialized.
 #[derive(clap::Args)]
@@ -27,13 +28,14 @@ pub struct Specialized {
     options: options::Flags,
 }
 
-/// Compiles it, without the cache.
-pub fn compile(args: &Specialized, python: &PythonEnvironment) -> Result<Artifact, Diagnostic> {
+/// Compiles it, without the cache. What the file's text alone does not say is asked of Python, where that is at hand.
+pub fn compile(args: &Specialized, environment: &Environment<'_>) -> Result<Artifact, Diagnostic> {
     let (file, name) = match args.kernel.rsplit_once("::") {
         Some((file, name)) => (file, Some(name)),
         None => (args.kernel.as_str(), None),
     };
-    let host = SourceHost::open(std::path::Path::new(file))?;
+    let path = Path::new(file);
+    let host = SourceHost::open(path)?;
     let name = match (name, host.kernels().as_slice()) {
         (Some(name), _) => name.to_string(),
         (None, [only]) => (*only).to_string(),
@@ -42,11 +44,26 @@ pub fn compile(args: &Specialized, python: &PythonEnvironment) -> Result<Artifac
                 .note(format!("write {file}::NAME with one of: {}", names.join(", "))));
         }
     };
-    let entry = host.function(&name)?;
-    let signature = signature(args, &entry)?;
+    let compiled = compile_for(&host, &host.function(&name)?, args, environment);
+    match environment.interpreter.filter(|_| compiled.is_err() && host.needs_python()) {
+        Some(interpreter) => {
+            let (host, entry) = interpreter.open(path, &name)?;
+            compile_for(&*host, &entry, args, environment)
+        }
+        None => compiled,
+    }
+}
+
+fn compile_for(
+    host: &dyn Host,
+    entry: &Arc<JitFunction>,
+    args: &Specialized,
+    environment: &Environment<'_>,
+) -> Result<Artifact, Diagnostic> {
+    let signature = signature(args, entry)?;
     let target = tilewright_compiler::target(&args.target)?;
-    let mut request = Request::new(&host, &entry, &signature, &args.options.0, &*target);
-    request.python = python.clone();
+    let mut request = Request::new(host, entry, &signature, &args.options.0, &*target);
+    request.python = environment.python.clone();
     tilewright_compiler::compile(&request, &Cache::disabled())
 }
 

@@ -1,14 +1,18 @@
-//! The `tilewright` command: compiles kernel files and says what became of them, runs passes and simulates PTX, with no
-//! Python in the process. [`main`] is the whole command, for the program and for the Python package's console script.
+//! The `tilewright` command: compiles kernel files and says what became of them, runs passes and simulates PTX. It needs no
+//! Python; where it is at hand ([`Interpreter`]), it is asked what a file's text alone does not say. [`main`] is the whole
+//! command, for the program and for the Python package's console script.
 
 // An error ends the command: its size does not matter.
 #![allow(clippy::result_large_err)]
 
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
 use tilewright_compiler::PythonEnvironment;
+use tilewright_frontend::{Diagnostic, Host, JitFunction};
 
 mod compile;
 mod inspect;
@@ -38,6 +42,23 @@ enum Command {
     Opt(opt::Args),
     /// Runs a PTX file on the CPU and checks it for races, bad addresses and deadlock.
     Sim(sim::Args),
+}
+
+/// A Python interpreter in the process.
+pub trait Interpreter: Sync {
+    /// Imports a file; the kernel of this name in it, and who answers what that names outside itself.
+    ///
+    /// # Errors
+    /// What the file raises; a name that is no kernel there.
+    fn open(&self, file: &Path, kernel: &str) -> Result<(Box<dyn Host>, Arc<JitFunction>), Diagnostic>;
+}
+
+/// What a command finds around it.
+pub struct Environment<'e> {
+    /// Where NVIDIA's tools may be installed.
+    pub python: PythonEnvironment,
+    /// Python, where the command runs in it.
+    pub interpreter: Option<&'e dyn Interpreter>,
 }
 
 /// Why a command ended early.
@@ -77,13 +98,13 @@ const STACK: usize = 256 << 20;
 
 /// Runs the command with these arguments, of which the first is the program's name, and gives its exit status.
 ///
-/// `python` is where NVIDIA's tools may be installed. A defect of ours ends the command with a message and status 101.
-pub fn main(arguments: impl IntoIterator<Item = OsString>, python: &PythonEnvironment) -> u8 {
+/// A defect of ours ends the command with a message and status 101.
+pub fn main(arguments: impl IntoIterator<Item = OsString>, environment: &Environment<'_>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     // What is nested deeply in a file is recursion here: a thread of our own has room for it, whoever calls.
     let thread = std::thread::Builder::new().name("tilewright".into()).stack_size(STACK);
     let status = std::thread::scope(|scope| {
-        let running = thread.spawn_scoped(scope, || command(arguments, python))?;
+        let running = thread.spawn_scoped(scope, || command(arguments, environment))?;
         Ok::<_, io::Error>(running.join())
     });
     match status {
@@ -100,7 +121,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>, python: &PythonEnviro
     }
 }
 
-fn command(arguments: Vec<OsString>, python: &PythonEnvironment) -> u8 {
+fn command(arguments: Vec<OsString>, environment: &Environment<'_>) -> u8 {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
@@ -111,8 +132,8 @@ fn command(arguments: Vec<OsString>, python: &PythonEnvironment) -> u8 {
     };
     let mut out = io::stdout().lock();
     let result = match &cli.command {
-        Command::Compile(args) => compile::run(args, python, &mut out),
-        Command::Inspect(args) => inspect::run(args, python, &mut out),
+        Command::Compile(args) => compile::run(args, environment, &mut out),
+        Command::Inspect(args) => inspect::run(args, environment, &mut out),
         Command::Opt(args) => opt::run(args, &mut out),
         Command::Sim(args) => sim::run(args, &mut out),
     };

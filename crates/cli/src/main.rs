@@ -2,8 +2,10 @@
 
 use std::process::ExitCode;
 
+use tilewright_cli::Environment;
 use tilewright_compiler::PythonEnvironment;
 
 fn main() -> ExitCode {
-    ExitCode::from(tilewright_cli::main(std::env::args_os(), &PythonEnvironment::activated()))
+    let environment = Environment { python: PythonEnvironment::activated(), interpreter: None };
+    ExitCode::from(tilewright_cli::main(std::env::args_os(), &environment))
 }

@@ -18,6 +18,20 @@ use crate::aggregate::AggregateClass;
 use crate::dtype::DType;
 use crate::source::{SourceText, must_use};
 
+/// The [`HostObject::kind`] of a function in another language (`tle.raw`).
+pub(crate) const RAW_FUNCTION: &str = "RawFunction";
+
+/// Why a function of this package's Python files cannot be called where there is no Python.
+pub(crate) fn made_with_python(path: &str) -> String {
+    match path.starts_with("tle.raw.") {
+        true => "a function in another language (tle.raw) cannot be compiled here, without Python".into(),
+        false => {
+            let name = path.rsplit('.').next().unwrap_or(path).trim_start_matches('_');
+            format!("a {name} cannot be made here, without Python")
+        }
+    }
+}
+
 /// Answers what names outside a function mean. Object-safe, and `&self` throughout: a host caches behind its own
 /// interior mutability where it wants to.
 pub trait Host {
@@ -63,8 +77,7 @@ pub trait Host {
 
     /// Calls a function of this package's Python files that makes an object of the host, such as a mesh.
     fn library(&self, path: &str, _args: &[HostValue]) -> Result<HostValue, HostError> {
-        let name = path.rsplit('.').next().unwrap_or(path).trim_start_matches('_');
-        Err(HostError::new(format!("a {name} cannot be made here, without Python")))
+        Err(HostError::new(made_with_python(path)))
     }
 
     /// Whether an object is an instance of a class (Python's `isinstance`).

@@ -11,14 +11,16 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use ruff_python_ast::{Expr, Stmt, StmtClassDef, StmtFunctionDef, StmtImportFrom};
+use ruff_python_ast::{Decorator, Expr, Stmt, StmtClassDef, StmtFunctionDef, StmtImportFrom};
 use rustc_hash::FxHashMap;
 use tilewright_ir::Diagnostic;
 
 use crate::aggregate::{AggregateClass, is_aggregate};
 use crate::dtype::{DType, Scalar};
 use crate::fold;
-use crate::host::{Binding, Host, HostError, HostObject, HostValue, JitFunction, Origin};
+use crate::host::{
+    Binding, Host, HostError, HostObject, HostValue, JitFunction, Origin, RAW_FUNCTION, made_with_python,
+};
 use crate::library::{Item, Library};
 use crate::source::{JitMark, SourceText, jit_mark};
 
@@ -62,6 +64,7 @@ pub struct SourceHost {
     /// Files by key, the imported ones too.
     files: RefCell<FxHashMap<Arc<str>, Rc<File>>>,
     depth: Cell<u32>,
+    needs_python: Cell<bool>,
 }
 
 /// The path in the library of a module of the language's package, `None` for other modules.
@@ -146,6 +149,9 @@ impl File {
                 let name = def.name.to_string();
                 let definition = match jit_mark(&def.decorator_list) {
                     Some(mark) => Definition::Jit(self.jit(def, mark)),
+                    None if is_raw(&def.decorator_list) => {
+                        Definition::Object(self.object(RAW_FUNCTION, &name))
+                    }
                     None => Definition::Object(self.object("function", &name)),
                 };
                 self.names.insert(name, definition);
@@ -259,7 +265,12 @@ impl SourceHost {
     fn with(main: File) -> Result<SourceHost, Diagnostic> {
         let main = Rc::new(main);
         let files = FxHashMap::from_iter([(main.key.clone(), main.clone())]);
-        Ok(SourceHost { main, files: RefCell::new(files), depth: Cell::new(0) })
+        Ok(SourceHost {
+            main,
+            files: RefCell::new(files),
+            depth: Cell::new(0),
+            needs_python: Cell::new(false),
+        })
     }
 
     /// A function of the file that is decorated with `@jit`.
@@ -277,6 +288,17 @@ impl SourceHost {
                     .note(format!("its kernels are: {kernels}")))
             }
         }
+    }
+
+    /// Whether something that a kernel named needs Python: an error that came of it would not have been one with Python at hand.
+    pub fn needs_python(&self) -> bool {
+        self.needs_python.get()
+    }
+
+    /// What cannot be had here.
+    fn without_python(&self, message: String) -> HostError {
+        self.needs_python.set(true);
+        HostError::new(message)
     }
 
     /// The names of the functions decorated with `@jit`, sorted.
@@ -361,7 +383,7 @@ impl SourceHost {
                 self.depth.set(self.depth.get() - 1);
                 let result = result.map_err(|error| {
                     let (line, _) = file.source.line_col(ruff_text_size::Ranged::start(value));
-                    HostError::new(format!(
+                    self.without_python(format!(
                         "the global `{name}` (line {line}) cannot be evaluated without Python: {}",
                         error.message
                     ))
@@ -384,7 +406,7 @@ impl SourceHost {
         let id = |def: &StmtFunctionDef| u64::from(def.range.start().to_u32()) + 1;
         let annotation = |expr: &Expr| match self.eval(file, expr) {
             Ok(value) => Ok(value),
-            Err(error) => Err(HostError::new(format!(
+            Err(error) => Err(self.without_python(format!(
                 "an annotation of the class `{name}` cannot be evaluated without Python: {}",
                 error.message
             ))),
@@ -485,6 +507,14 @@ impl SourceHost {
             _ => unknown("an expression that is no constant"),
         }
     }
+}
+
+/// Whether one of the decorators makes a function one in another language (`tle.raw`).
+fn is_raw(decorators: &[Decorator]) -> bool {
+    decorators.iter().any(|decorator| match &decorator.expression {
+        Expr::Call(call) => matches!(last_name(&call.func), Some("dialect" | "language")),
+        _ => false,
+    })
 }
 
 /// The kind of an object that is an imported file.
@@ -604,8 +634,13 @@ impl Host for SourceHost {
             }
         }
         // `import triton` gives the library, so this is another package or a class.
-        Err(HostError::new(format!("`{}.{name}` cannot be looked up without Python", object.name))
+        Err(self
+            .without_python(format!("`{}.{name}` cannot be looked up without Python", object.name))
             .hint("pass the value as a tl.constexpr parameter, or define it in the file"))
+    }
+
+    fn library(&self, path: &str, _args: &[HostValue]) -> Result<HostValue, HostError> {
+        Err(self.without_python(made_with_python(path)))
     }
 
     fn names(&self, function: &Arc<JitFunction>) -> Vec<String> {

@@ -19,11 +19,8 @@ use super::layouts::LAYOUT_CLASSES;
 use super::local::SHARED_MEMORY;
 use crate::HostObject;
 use crate::dtype::{DType, Scalar};
-use crate::host::HostValue;
+use crate::host::{HostValue, RAW_FUNCTION};
 use crate::value::{Buffer, Shape, Tensor, Value};
-
-/// What the host calls a function in another language.
-const FUNCTION: &str = "RawFunction";
 
 /// What the host says of a function.
 struct Raw {
@@ -98,7 +95,7 @@ impl Evaluator<'_> {
     pub(super) fn raw_call(&mut self, args: &Args) -> Eval<Value> {
         self.of_one_cta("tle.raw.call")?;
         let object = match args.get("func") {
-            Value::Const(HostValue::Object(object)) if &*object.kind == FUNCTION => object.clone(),
+            Value::Const(HostValue::Object(object)) if &*object.kind == RAW_FUNCTION => object.clone(),
             other => {
                 return Err(self.bad_argument(
                     args,
