@@ -171,3 +171,19 @@ def test_bytes_of_converted_integers(device):
     bytes_of_halves_kernel[(1,)](device.array(x), device.array(y), out, 64, num_warps=1)
     low = x.astype(np.float16).view(np.int16).astype(np.int8)
     np.testing.assert_array_equal(device.numpy(out), low.astype(np.int32) @ y.astype(np.int32))
+
+
+@triton.jit
+def known_numbers_kernel(out, x: "fp16", y: "bf16", BLOCK: tl.constexpr):  # noqa: F821
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.zeros((BLOCK,), tl.float32) + x)
+    tl.store(out + BLOCK + i, tl.zeros((BLOCK,), tl.float32) + y)
+    tl.store(out + 2 * BLOCK + i, tl.full((BLOCK,), 2105345, tl.int32).to(tl.bfloat16).to(tl.float32))
+
+
+def test_numbers_that_are_known_are_rounded_once(device):
+    # Each is a little above the middle of two results; rounded to fp32 first it would be the middle.
+    out = device.empty((3, 16), np.float32)
+    known_numbers_kernel[(1,)](out, 1 + 2**-11 + 2**-40, 1 + 2**-8 + 2**-40, BLOCK=16)
+    want = [1 + 2**-10, 1 + 2**-7, 2113536]
+    np.testing.assert_array_equal(device.numpy(out), np.repeat(np.float32(want), 16).reshape(3, 16))

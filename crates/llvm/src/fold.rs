@@ -2,7 +2,7 @@
 
 use crate::program::{BinOp, CastOp, FloatPred, IntPred};
 use crate::ty::{Scalar, Ty};
-use half::{bf16, f16};
+use tilewright_ir::{FloatKind, float};
 
 /// The low `bits` ones.
 pub(crate) fn ones(bits: u32) -> u64 {
@@ -18,8 +18,8 @@ pub(crate) fn signed(value: u64, bits: u32) -> i64 {
 /// A floating-point constant as f64 (exact for every type).
 pub(crate) fn to_f64(bits: u64, ty: Scalar) -> Option<f64> {
     Some(match ty {
-        Scalar::F16 => f16::from_bits(bits as u16).to_f64(),
-        Scalar::BF16 => bf16::from_bits(bits as u16).to_f64(),
+        Scalar::F16 => float::from_bits(bits, FloatKind::F16),
+        Scalar::BF16 => float::from_bits(bits, FloatKind::BF16),
         Scalar::F32 => f64::from(f32::from_bits(bits as u32)),
         Scalar::F64 => f64::from_bits(bits),
         _ => return None,
@@ -29,8 +29,8 @@ pub(crate) fn to_f64(bits: u64, ty: Scalar) -> Option<f64> {
 /// The bit pattern of `value` rounded to `ty`.
 pub(crate) fn from_f64(value: f64, ty: Scalar) -> Option<u64> {
     Some(match ty {
-        Scalar::F16 => u64::from(f16::from_f64(value).to_bits()),
-        Scalar::BF16 => u64::from(bf16::from_f64(value).to_bits()),
+        Scalar::F16 => float::to_bits(value, FloatKind::F16),
+        Scalar::BF16 => float::to_bits(value, FloatKind::BF16),
         Scalar::F32 => u64::from((value as f32).to_bits()),
         Scalar::F64 => value.to_bits(),
         _ => return None,
@@ -125,7 +125,7 @@ pub(crate) fn cast(op: CastOp, from: Scalar, to: Scalar, a: u64) -> Option<u64> 
         }
         CastOp::FpTrunc => {
             let x = to_f64(a, from)?;
-            // f64 → f16 by way of from_f64 rounds once; NaN payloads are the device's business.
+            // NaN payloads are the device's business.
             if x.is_nan() {
                 return None;
             }

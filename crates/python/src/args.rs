@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use tilewright_frontend::Scalar;
+use tilewright_ir::{FloatKind, float};
 
 use crate::descriptor::{self, Descriptor};
 use crate::dlpack;
@@ -311,8 +312,8 @@ pub fn float_bits(value: f64, ty: Scalar, param: &Param) -> PyResult<u64> {
     Ok(match ty {
         Scalar::Fp64 => value.to_bits(),
         Scalar::Fp32 => u64::from((value as f32).to_bits()),
-        Scalar::Fp16 => u64::from(half::f16::from_f64(value).to_bits()),
-        Scalar::Bf16 => u64::from(half::bf16::from_f64(value).to_bits()),
+        Scalar::Fp16 => float::to_bits(value, FloatKind::F16),
+        Scalar::Bf16 => float::to_bits(value, FloatKind::BF16),
         other => {
             return Err(wrong_call::type_error(
                 format!("argument '{}': a number cannot be passed as {}", param.text, other.name()),
