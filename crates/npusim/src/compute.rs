@@ -2,11 +2,10 @@
 
 use std::rc::Rc;
 
-use half::{bf16, f16};
 use tilewright_ir::ascend::Space;
 use tilewright_ir::attrs::Truth;
 use tilewright_ir::dialect::hivm::{self, AtomicKind, CompareMode, Kind as H, ReduceKind, RoundMode};
-use tilewright_ir::{Diagnostic, Module, Op, Opcode, Type};
+use tilewright_ir::{Diagnostic, FloatKind, Module, Op, Opcode, Type, TypeKind, float};
 
 use crate::queues::Memories;
 use crate::supported::unsigned;
@@ -25,12 +24,17 @@ pub enum Num {
 impl Num {
     /// The number of a type that has these bits.
     pub fn of_bits(module: &Module, ty: Type, bits: u64) -> Num {
-        match ty {
-            Type::F16 => Num::Float(f16::from_bits(bits as u16).to_f64()),
-            Type::BF16 => Num::Float(bf16::from_bits(bits as u16).to_f64()),
-            Type::F32 => Num::Float(f64::from(f32::from_bits(bits as u32))),
-            Type::F64 => Num::Float(f64::from_bits(bits)),
-            ty => Num::Int(bits as i64).rounded(module, ty),
+        match float_kind(module, ty) {
+            Some(kind) => Num::Float(float::from_bits(bits, kind)),
+            None => Num::Int(bits as i64).rounded(module, ty),
+        }
+    }
+
+    /// The bits that a type has for it.
+    pub fn to_bits(self, module: &Module, ty: Type) -> u64 {
+        match float_kind(module, ty) {
+            Some(kind) => float::to_bits(self.float(), kind),
+            None => self.int() as u64,
         }
     }
 
@@ -54,23 +58,44 @@ impl Num {
 
     /// As a type holds it.
     pub fn rounded(self, module: &Module, ty: Type) -> Num {
-        match ty {
-            _ if self == Num::Undefined => self,
-            Type::F16 => Num::Float(f16::from_f64(self.float()).to_f64()),
-            Type::BF16 => Num::Float(bf16::from_f64(self.float()).to_f64()),
-            Type::F32 => Num::Float(f64::from(self.float() as f32)),
-            Type::F64 => Num::Float(self.float()),
-            _ => {
+        match (self, float_kind(module, ty)) {
+            (Num::Undefined, _) => self,
+            (Num::Int(n), Some(kind)) => Num::Float(of_integer(i128::from(n), kind)),
+            (Num::Float(f), Some(kind)) => Num::Float(float::round(f, kind)),
+            (_, None) => {
                 let bits = module.bits(ty).clamp(1, 64);
                 Num::Int((self.int() << (64 - bits)) >> (64 - bits))
             }
         }
     }
 
+    /// As a float type holds it, where it is an integer without a sign.
+    pub fn unsigned_rounded(self, module: &Module, from: Type, to: Type) -> Num {
+        let kind = float_kind(module, to).unwrap_or(FloatKind::F64);
+        Num::Float(of_integer(i128::from(self.unsigned(module, from)), kind))
+    }
+
     fn unsigned(self, module: &Module, ty: Type) -> u64 {
         let bits = module.bits(ty).clamp(1, 64);
         (self.int() as u64) << (64 - bits) >> (64 - bits)
     }
+}
+
+/// The format of a type of floats.
+fn float_kind(module: &Module, ty: Type) -> Option<FloatKind> {
+    match *module.type_kind(ty) {
+        TypeKind::Float(kind) => Some(kind),
+        _ => None,
+    }
+}
+
+/// The nearest number of a format to an integer of 64 bits, rounded once.
+fn of_integer(n: i128, kind: FloatKind) -> f64 {
+    if kind == FloatKind::F64 || n.unsigned_abs() >> 53 == 0 {
+        return float::round(n as f64, kind);
+    }
+    // The low bits only tell whether there was anything behind the others.
+    float::round((n >> 16 | i128::from(n & 0xffff != 0)) as f64 * 65536.0, kind)
 }
 
 /// A view of memory.
@@ -101,12 +126,18 @@ impl View {
         self.whole.as_deref().filter(|_| fills).unwrap_or(self).clone()
     }
 
+    /// The byte where an element along a dimension lies; addresses wrap around, as the hardware computes them.
+    pub fn at(&self, d: usize, i: i64) -> i64 {
+        self.base.wrapping_add(i.wrapping_mul(self.strides[d]).wrapping_mul(self.bytes))
+    }
+
     /// The byte where each element lies, in row-major order.
     pub fn places(&self) -> Vec<i64> {
         let mut places = vec![self.base];
         for (&n, &stride) in self.shape.iter().zip(&self.strides) {
-            let step = stride * self.bytes;
-            places = places.iter().flat_map(|&at| (0..n.max(0)).map(move |i| at + i * step)).collect();
+            let step = stride.wrapping_mul(self.bytes);
+            let along = |at: i64| (0..n.max(0)).map(move |i| at.wrapping_add(i.wrapping_mul(step)));
+            places = places.iter().flat_map(|&at| along(at)).collect();
         }
         places
     }
@@ -232,8 +263,14 @@ fn elementwise(m: &Module, op: Op, kind: H, ty: Type, at: &dyn Fn(usize) -> Num)
         H::Vrsqrt => one(|x| 1.0 / x.sqrt()),
         H::Vabs if float => one(f64::abs),
         H::Vabs => Num::Int(at(0).int().wrapping_abs()),
-        H::Vcast if unsigned && !float => Num::Int(at(0).unsigned(m, ty) as i64),
-        H::Vcast if float => Num::Float(whole(m, op, at(0).float())),
+        H::Vcast if unsigned && !float => {
+            let to = m.element_type(m.value_type(hivm::Vcast(op).out(m)));
+            match m.is_float(to) {
+                true => at(0).unsigned_rounded(m, ty, to),
+                false => Num::Int(at(0).unsigned(m, ty) as i64),
+            }
+        }
+        H::Vcast if float => Num::Float(converted(m, op, at(0).float())),
         H::Vcmp => Num::Int(i64::from(compared(m, op, ty, unsigned, at))),
         H::Vsel => {
             if at(0).int() != 0 {
@@ -247,13 +284,24 @@ fn elementwise(m: &Module, op: Op, kind: H, ty: Type, at: &dyn Fn(usize) -> Num)
     }
 }
 
-/// A number that a conversion makes an integer of, rounded as it says; of other conversions the number itself.
-fn whole(m: &Module, op: Op, x: f64) -> f64 {
+/// A float as a conversion gives it to its destination: whole for an integer and for its own type, cut off for a narrower one, if it says so.
+fn converted(m: &Module, op: Op, x: f64) -> f64 {
     let cast = hivm::Vcast(op);
-    if m.is_float(m.value_type(cast.out(m))) {
-        return x;
+    let element = |v| m.element_type(m.value_type(v));
+    let (from, to) = (element(cast.ins(m)[0]), element(cast.out(m)));
+    let mode = cast.round_mode(m);
+    if let Some(kind) = float_kind(m, to)
+        && from != to
+    {
+        let nearest = float::round(x, kind);
+        let beyond = mode == Some(RoundMode::Trunc) && nearest.abs() > x.abs();
+        // (What lies next to a number of a format, towards zero, has bits of one less.)
+        return match beyond {
+            true => float::from_bits(float::to_bits(nearest, kind) - 1, kind),
+            false => nearest,
+        };
     }
-    match cast.round_mode(m) {
+    match mode {
         Some(RoundMode::Trunc) => x.trunc(),
         Some(RoundMode::Floor) => x.floor(),
         Some(RoundMode::Ceil) => x.ceil(),

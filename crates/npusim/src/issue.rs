@@ -1,18 +1,19 @@
 //! The scalar unit of a core: it computes addresses and extents, runs loops, and issues everything else to the queues.
 //!
-//! Where it has to wait it stops with what it has come to, and goes on when the other core's scalar unit had its turn.
+//! Where it has to wait it stops with what it has come to, and goes on when the other cores' scalar units had their turn.
 
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::ascend;
-use tilewright_ir::dialect::hivm::{self, CoreType as Core, Event, Kind as H, Pipe, SyncBlockInstrMode};
+use tilewright_ir::dialect::hivm::{self, CoreType as Kind, Event, Kind as H, Pipe, SyncBlockInstrMode};
 use tilewright_ir::dialect::{arith, func, hivm_more, memref, scf};
 use tilewright_ir::memref::{Index, MemRef, index_list};
-use tilewright_ir::{AttrKind, Block, Diagnostic, Module, Op, Opcode, Trait, Type, Value};
+use tilewright_ir::{AttrKind, Block, Diagnostic, Module, Op, Opcode, Region, Trait, Type, Value};
 
 use crate::compute::{Num, Operand, View};
-use crate::queues::{Action, Flag, PIPES, Queue, Queues, at, core_name, number_of};
+use crate::queues::{Action, Core, Flag, PIPES, Queue, Queues, at};
 use crate::{Arg, Launch, Report, supported};
 
 /// Runs one program of a launch, on the cores that its kernel has parts for.
@@ -24,6 +25,7 @@ pub fn program(
     parts: &[(Core, func::Func)],
     launch: &mut Launch,
     number: u64,
+    interrupt: &AtomicBool,
 ) -> Result<Report> {
     let mut views = FxHashMap::default();
     for (_, function) in parts {
@@ -41,11 +43,12 @@ pub fn program(
             views: &views,
             values: FxHashMap::default(),
             core,
-            alone: parts.len() == 1,
+            others: parts.iter().map(|&(c, _)| c).filter(|c| c.kind != core.kind).collect(),
             number,
             frames: Vec::new(),
             waiting: None,
             locked: false,
+            interrupt,
         };
         unit.enter(function, &given, workspace, &queues)?;
         units.push(unit);
@@ -106,6 +109,10 @@ enum Around {
     /// The loop, its counter, and where and by what that goes on.
     For(scf::For, i64, i64, i64),
     If(scf::If),
+    /// The condition of a loop.
+    Condition(scf::While),
+    /// An iteration of one that has a condition.
+    While(scf::While),
 }
 
 /// What a scalar unit waits for.
@@ -121,13 +128,15 @@ struct Unit<'m> {
     views: &'m FxHashMap<Type, MemRef>,
     values: FxHashMap<Value, Cell>,
     core: Core,
-    /// Whether the kernel has no part for another core.
-    alone: bool,
+    /// The cores of the other kind that the kernel runs on.
+    others: Vec<Core>,
     number: u64,
     frames: Vec<Frame>,
     waiting: Option<Waiting>,
     /// Whether it has the lock.
     locked: bool,
+    /// Whether nobody wants the result any more.
+    interrupt: &'m AtomicBool,
 }
 
 type Result<T> = std::result::Result<T, Diagnostic>;
@@ -208,7 +217,12 @@ impl Unit<'_> {
                     frame.next += 1;
                     self.op(op, queues)?;
                 }
-                end => self.leave(end)?,
+                end => {
+                    if self.interrupt.load(Ordering::Relaxed) {
+                        return Err(Diagnostic::new("interrupted"));
+                    }
+                    self.leave(end)?;
+                }
             }
         }
     }
@@ -222,8 +236,30 @@ impl Unit<'_> {
             Around::Function => {}
             Around::For(looped, i, upper, step) => self.iteration(looped, (i + step, upper, step), given),
             Around::If(branch) => self.hand_on(branch.0, given),
+            Around::While(repeated) => self.condition(repeated, given),
+            Around::Condition(repeated) => {
+                let holds = operands.first().map_or(Ok(0), |&v| self.int(v))? != 0;
+                let given = given.into_iter().skip(1).collect();
+                match holds {
+                    false => self.hand_on(repeated.0, given),
+                    true => self.begin(repeated.after(self.m), given, Around::While(repeated)),
+                }
+            }
         }
         Ok(())
+    }
+
+    /// Comes to the condition of a loop.
+    fn condition(&mut self, repeated: scf::While, carried: Vec<Cell>) {
+        self.begin(repeated.before(self.m), carried, Around::Condition(repeated));
+    }
+
+    /// Begins the block of a region with its arguments.
+    fn begin(&mut self, region: Region, given: Vec<Cell>, of: Around) {
+        let block = self.m.region_block(region);
+        let args = self.m.block_args(block).to_vec();
+        self.values.extend(args.into_iter().zip(given));
+        self.push(block, of);
     }
 
     fn hand_on(&mut self, op: Op, given: Vec<Cell>) {
@@ -237,6 +273,12 @@ impl Unit<'_> {
             Some(Opcode::Arith(kind)) => self.arith(op, kind),
             Some(Opcode::Scf(scf::Kind::For)) => self.looped(scf::For(op)),
             Some(Opcode::Scf(scf::Kind::If)) => self.branch(scf::If(op)),
+            Some(Opcode::Scf(scf::Kind::While)) => {
+                let repeated = scf::While(op);
+                let init = repeated.init(self.m).iter().filter_map(|v| self.values.get(v).cloned()).collect();
+                self.condition(repeated, init);
+                Ok(())
+            }
             Some(Opcode::Memref(kind)) => self.memref(op, kind, queues),
             Some(Opcode::Hivm(kind)) => self.hivm(op, kind, queues),
             Some(Opcode::HivmMore(kind)) => self.lock(op, kind, queues),
@@ -257,7 +299,7 @@ impl Unit<'_> {
             strides[d - 1] = strides[d] * shape[d];
         }
         let bytes = i64::from(self.m.bits(ty.element).div_ceil(8));
-        let buffer = if ty.space.name == "GM" { 0 } else { number_of(self.core) };
+        let buffer = if ty.space.name == "GM" { 0 } else { self.core.index() };
         Ok(View { space: ty.space, buffer, base: 0, shape, strides, element: ty.element, bytes, whole: None })
     }
 
@@ -409,8 +451,15 @@ impl Unit<'_> {
             A::Extsi | A::Trunci | A::IndexCast | A::Extf | A::Truncf | A::Sitofp | A::Fptosi | A::Fptoui => {
                 x
             }
+            A::Bitcast => {
+                let types = [self.m.operands(op)[0], result].map(|v| self.m.value_type(v));
+                Num::of_bits(self.m, types[1], x.to_bits(self.m, types[0]))
+            }
             A::Extui => Num::Int(wide(x) as i64),
-            A::Uitofp => Num::Float(wide(x) as f64),
+            A::Uitofp => {
+                let types = [self.m.operands(op)[0], result].map(|v| self.m.value_type(v));
+                x.unsigned_rounded(self.m, types[0], types[1])
+            }
             A::Addf => Num::Float(x.float() + y.float()),
             A::Subf => Num::Float(x.float() - y.float()),
             A::Mulf => Num::Float(x.float() * y.float()),
@@ -441,7 +490,6 @@ impl Unit<'_> {
             _ => return Err(self.unsupported(op)),
         };
         let number = match (kind, number) {
-            (A::Sitofp, n) => Num::Float(n.float()),
             (A::Fptosi | A::Fptoui, n) => Num::Int(n.int()),
             (_, n) => n,
         };
@@ -459,7 +507,8 @@ impl Unit<'_> {
                 let cast = memref::ReinterpretCast(op);
                 let mut view = self.view(cast.src(self.m), op)?;
                 let offsets = self.indices(cast.offsets(self.m), cast.static_offsets(self.m))?;
-                view.base += offsets.iter().sum::<i64>() * view.bytes;
+                let offset = offsets.iter().fold(0i64, |sum, &n| sum.wrapping_add(n));
+                view.base = view.base.wrapping_add(offset.wrapping_mul(view.bytes));
                 view.shape = self.indices(cast.sizes(self.m), cast.static_sizes(self.m))?;
                 view.strides = self.indices(cast.strides(self.m), cast.static_strides(self.m))?;
                 self.values.insert(result, Cell::View(view));
@@ -469,7 +518,7 @@ impl Unit<'_> {
                 let from = self.view(cast.src(self.m), op)?;
                 let mut view = self.view_of(result, op)?;
                 view.buffer = from.buffer;
-                view.base = from.base + self.int(cast.byte_shift(self.m))?;
+                view.base = from.base.wrapping_add(self.int(cast.byte_shift(self.m))?);
                 self.values.insert(result, Cell::View(view));
             }
             memref::Kind::Subview => {
@@ -485,7 +534,7 @@ impl Unit<'_> {
                     return Err(self.unsupported(op));
                 }
                 for d in 0..sizes.len() {
-                    let last = offsets[d] + (sizes[d] - 1) * strides[d];
+                    let last = sizes[d].wrapping_sub(1).wrapping_mul(strides[d]).wrapping_add(offsets[d]);
                     if offsets[d] < 0 || sizes[d] < 0 || (sizes[d] > 0 && last >= view.shape[d]) {
                         let text = format!(
                             "elements {} to {last} along dimension {d} of a view that has {}",
@@ -493,8 +542,8 @@ impl Unit<'_> {
                         );
                         return Err(at(self.m, op, text));
                     }
-                    view.base += offsets[d] * view.strides[d] * view.bytes;
-                    (view.shape[d], view.strides[d]) = (sizes[d], view.strides[d] * strides[d]);
+                    view.base = view.at(d, offsets[d]);
+                    (view.shape[d], view.strides[d]) = (sizes[d], view.strides[d].wrapping_mul(strides[d]));
                 }
                 self.values.insert(result, Cell::View(view));
             }
@@ -503,7 +552,7 @@ impl Unit<'_> {
                 let mut view = self.view(load.src(self.m), op)?;
                 for (d, i) in self.ints(load.indices(self.m))?.into_iter().enumerate() {
                     self.inside(op, &view, d, i)?;
-                    view.base += i * view.strides[d] * view.bytes;
+                    view.base = view.at(d, i);
                 }
                 (view.shape, view.strides) = (vec![1], vec![1]);
                 let number = queues.scalar_read(self.m, self.core, op, &view)?;
@@ -524,7 +573,7 @@ impl Unit<'_> {
         }
         for (d, i) in indices.into_iter().enumerate() {
             self.inside(op, &view, d, i)?;
-            view.base += i * view.strides[d] * view.bytes;
+            view.base = view.at(d, i);
         }
         (view.shape, view.strides) = (vec![1], vec![1]);
         queues.scalar_write(self.m, self.core, op, &view, self.num(store.value(self.m))?)
@@ -566,11 +615,12 @@ impl Unit<'_> {
         let m = self.m;
         match kind {
             H::GetBlockIdx => self.set(m.result(op), Num::Int(self.number as i64)),
+            H::GetSubBlockIdx => self.set(m.result(op), Num::Int(self.core.number as i64)),
             H::PointerCast => {
                 let mut view = self.view_of(m.result(op), op)?;
                 let of_vectors = view.space.name == "UB";
-                if !self.alone && of_vectors != (self.core == Core::Vector) {
-                    let text = format!("{}, which {} has not", view.space.name, core_name(self.core));
+                if !self.others.is_empty() && of_vectors != (self.core.kind == Kind::Vector) {
+                    let text = format!("{}, which {} has not", view.space.name, self.core.name());
                     return Err(at(m, op, text));
                 }
                 let cast = hivm::PointerCast(op);
@@ -600,15 +650,16 @@ impl Unit<'_> {
                 let (from, to) = (set.set_pipe(m), set.wait_pipe(m));
                 self.queues_exist(op, &[from, to])?;
                 let event = self.event(set.event(m), set.static_event(m).map(|e: Event| e as i64))?;
-                let flag = Flag::new(self.queue(from), self.queue(to), event);
-                queues.issue(self.queue(from), Action::Set { op, flag });
+                let flags = vec![Flag::new(self.queue(from), self.queue(to), event)];
+                let known = queues.known(self.core);
+                queues.issue(self.queue(from), Action::Set { op, flags, known });
             }
             H::WaitFlag => {
                 let wait = hivm::WaitFlag(op);
                 let (from, to) = (wait.set_pipe(m), wait.wait_pipe(m));
                 self.queues_exist(op, &[from, to])?;
                 let event = self.event(wait.event(m), wait.static_event(m).map(|e: Event| e as i64))?;
-                self.wait(op, to, Flag::new(self.queue(from), self.queue(to), event), queues);
+                self.wait(op, to, vec![Flag::new(self.queue(from), self.queue(to), event)], queues);
             }
             H::SyncBlockSet => {
                 let set = hivm::SyncBlockSet(op);
@@ -616,8 +667,9 @@ impl Unit<'_> {
                 self.within_block(op, set.instr_mode(m))?;
                 let from = self.own(op, set.core(m), set.tpipe(m))?;
                 let event = self.event(set.flag(m), set.static_flag(m))?;
-                let flag = Flag::new(from, self.other(set.pipe(m)), event);
-                queues.issue(from, Action::Set { op, flag });
+                let flags = self.others(set.pipe(m)).map(|to| Flag::new(from, to, event)).collect();
+                let known = queues.known(self.core);
+                queues.issue(from, Action::Set { op, flags, known });
             }
             H::SyncBlockWait => {
                 let wait = hivm::SyncBlockWait(op);
@@ -625,7 +677,8 @@ impl Unit<'_> {
                 self.within_block(op, wait.instr_mode(m))?;
                 let to = self.own(op, wait.core(m), wait.pipe(m))?;
                 let event = self.event(wait.flag(m), wait.static_flag(m))?;
-                self.wait(op, to.pipe, Flag::new(self.other(wait.tpipe(m)), to, event), queues);
+                let flags = self.others(wait.tpipe(m)).map(|from| Flag::new(from, to, event)).collect();
+                self.wait(op, to.pipe, flags, queues);
             }
             H::SetFftsBaseAddr => {}
             H::PipeBarrier => match hivm::PipeBarrier(op).pipe(m) {
@@ -657,23 +710,26 @@ impl Unit<'_> {
         Ok(())
     }
 
-    /// A queue waits for a flag; the scalar unit with it, where it is its own.
-    fn wait(&mut self, op: Op, to: Pipe, flag: Flag, queues: &mut Queues<'_>) {
-        queues.issue(self.queue(to), Action::Wait { op, flag });
+    /// A queue waits for flags; the scalar unit with it, where it is its own.
+    fn wait(&mut self, op: Op, to: Pipe, flags: Vec<Flag>, queues: &mut Queues<'_>) {
+        queues.issue(self.queue(to), Action::Wait { op, flags });
         if to == Pipe::S {
             self.waiting = Some(Waiting::Flag);
         }
     }
 
     /// A queue of this core, which an operation must name.
-    fn own(&self, op: Op, core: Core, pipe: Pipe) -> Result<Queue> {
-        match self.alone || core != self.core {
+    fn own(&self, op: Op, kind: Kind, pipe: Pipe) -> Result<Queue> {
+        match self.others.is_empty() || kind != self.core.kind {
             true => Err(at(
                 self.m,
                 op,
                 format!(
                     "a flag of {}, in a function that does not run on it beside another",
-                    core_name(core)
+                    match kind {
+                        Kind::Cube => Core::CUBE.name(),
+                        _ => Core::VECTORS[0].name(),
+                    }
                 ),
             )),
             false => Ok(self.queue(pipe)),
@@ -692,10 +748,9 @@ impl Unit<'_> {
         }
     }
 
-    /// A queue of the other core.
-    fn other(&self, pipe: Pipe) -> Queue {
-        let core = if self.core == Core::Cube { Core::Vector } else { Core::Cube };
-        Queue { core, pipe }
+    /// A queue of each core of the other kind.
+    fn others(&self, pipe: Pipe) -> impl Iterator<Item = Queue> {
+        self.others.iter().map(move |&core| Queue { core, pipe })
     }
 
     /// The queue of an instruction, which goes ways that there are.

@@ -1,7 +1,7 @@
 //! Runs AscendNPU-IR on the CPU, as a core runs it: its queues of instructions go on beside each other, and only flags and barriers put them in order.
 //!
 //! The scalar unit goes through the function and issues instructions to the queues (`issue`); a queue goes on as far as it need not wait (`queues`), and
-//! computes what an instruction says (`compute`), after what it says is known to be simulated (`supported`). A kernel in two parts runs on a cube core and a vector core at once, each with its scalar unit, queues and memories; they have
+//! computes what an instruction says (`compute`), after what it says is known to be simulated (`supported`). A kernel in two parts runs on a cube core and on one vector core or two at once, each with its scalar unit, queues and memories; they have
 //! global memory and flags between them in common. Each access of memory is compared with what other queues did there: where nothing puts them in
 //! order it is reported, whether or not it went well this time. Reported as well are memory that nothing wrote, addresses outside of a memory or
 //! not aligned to it, ways that there are not, flags that are raised twice or never waited for, and queues that wait for ever.
@@ -14,9 +14,13 @@ mod issue;
 mod queues;
 mod supported;
 
+use std::sync::atomic::AtomicBool;
+
 use tilewright_ir::dialect::func;
-use tilewright_ir::dialect::hivm::{CoreType as Core, Pipe};
+use tilewright_ir::dialect::hivm::{CoreType, Pipe};
 use tilewright_ir::{AttrKind, Diagnostic, Module, Op};
+
+use crate::queues::Core;
 
 /// An argument of a kernel.
 #[derive(Debug, Clone, Copy)]
@@ -45,8 +49,10 @@ pub struct Launch {
 /// A queue, with what it did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Busy {
-    /// The core whose it is.
-    pub core: Core,
+    /// The kind of the core whose it is.
+    pub core: CoreType,
+    /// That core's number among those of its kind.
+    pub number: usize,
     /// Which one.
     pub pipe: Pipe,
     /// How many instructions.
@@ -78,6 +84,19 @@ struct Kernel {
 /// # Errors
 /// A broken rule, with the operation that breaks it; operations that are not supported.
 pub fn run(module: &mut Module, name: &str, launch: &mut Launch) -> Result<Report, Diagnostic> {
+    run_until(module, name, launch, &AtomicBool::new(false))
+}
+
+/// [`run`], which ends soon with an error when `interrupt` becomes true.
+///
+/// # Errors
+/// Those of [`run`].
+pub fn run_until(
+    module: &mut Module,
+    name: &str,
+    launch: &mut Launch,
+    interrupt: &AtomicBool,
+) -> Result<Report, Diagnostic> {
     let kernel = kernel(module, name)?;
     let programs: u64 = launch.grid.iter().map(|&n| u64::from(n)).product();
     let own = launch.memory.len();
@@ -94,11 +113,15 @@ pub fn run(module: &mut Module, name: &str, launch: &mut Launch) -> Result<Repor
     }
     let mut report = Report::default();
     let ran = (0..programs).try_for_each(|program| {
-        let one = issue::program(module, &kernel.parts, launch, program)?;
+        let one = issue::program(module, &kernel.parts, launch, program, interrupt)?;
         report.time += one.time;
         report.together += one.together;
         for busy in one.pipes {
-            match report.pipes.iter_mut().find(|p| (p.core, p.pipe) == (busy.core, busy.pipe)) {
+            match report
+                .pipes
+                .iter_mut()
+                .find(|p| (p.core, p.number, p.pipe) == (busy.core, busy.number, busy.pipe))
+            {
                 Some(all) => {
                     (all.instructions, all.time) =
                         (all.instructions + busy.instructions, all.time + busy.time);
@@ -122,22 +145,37 @@ fn kernel(module: &Module, name: &str) -> Result<Kernel, Diagnostic> {
     let whole = function(name).ok_or_else(|| missing(name))?;
     if module.op_attr(whole.0, "hacc.mix_entry").is_none() {
         let cube = text(module, whole.0, "hivm.func_core_type").contains("AIC");
-        let core = if cube { Core::Cube } else { Core::Vector };
+        let core = if cube { Core::CUBE } else { Core::VECTORS[0] };
         return Ok(Kernel { parts: vec![(core, whole)], workspace: 0 });
     }
     let part = |suffix: &str| {
         let name = format!("{name}_mix_{suffix}");
         function(&name).ok_or_else(|| missing(&name))
     };
-    let parts = vec![(Core::Cube, part("aic")?), (Core::Vector, part("aiv")?)];
-    let size = format!("{name}_infer_workspace_shape_function");
-    let said = function(&size).ok_or_else(|| missing(&size))?;
-    let block = module.region_blocks(said.body(module)).first().copied();
-    let value = block.and_then(|b| module.operands(module.last_op(b)?).first().copied());
-    let bytes = value.and_then(|v| module.constant_int(v)).and_then(|n| u64::try_from(n).ok());
-    let workspace = bytes.ok_or_else(|| Diagnostic::new(format!("`{size}` returns no number of bytes")))?;
-    Ok(Kernel { parts, workspace })
+    // What a function for the host says.
+    let said = |what: &str| {
+        let name = format!("{name}_infer_{what}_function");
+        let said = function(&name).ok_or_else(|| missing(&name))?;
+        let block = module.region_blocks(said.body(module)).first().copied();
+        let value = block.and_then(|b| module.operands(module.last_op(b)?).first().copied());
+        let number = value.and_then(|v| module.constant_int(v)).and_then(|n| u64::try_from(n).ok());
+        number.ok_or_else(|| Diagnostic::new(format!("`{name}` returns no number")))
+    };
+    let vectors = match said("task_type")? {
+        ONE_TO_ONE => &Core::VECTORS[..1],
+        ONE_TO_TWO => &Core::VECTORS[..],
+        other => return Err(Diagnostic::new(format!("not supported yet: tasks of type {other} in npusim"))),
+    };
+    let mut parts = vec![(Core::CUBE, part("aic")?)];
+    for &core in vectors {
+        parts.push((core, part("aiv")?));
+    }
+    Ok(Kernel { parts, workspace: said("workspace_shape")? })
 }
+
+/// How many vector cores go with a cube core, as AscendNPU-IR counts it.
+const ONE_TO_ONE: u64 = 31;
+const ONE_TO_TWO: u64 = 32;
 
 /// The text of an attribute, of an argument's where it is in a dictionary.
 fn text<'m>(module: &'m Module, op: Op, name: &str) -> &'m str {

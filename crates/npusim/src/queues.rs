@@ -2,17 +2,16 @@
 //!
 //! Every queue counts its instructions, and knows for each other one up to which of its instructions all has happened before (a vector clock). A flag carries what its queue
 //! knew when it was raised to the one that waits for it; an instruction knows what the scalar unit knew when it issued it. `PIPE_V` begins instructions before earlier ones of its own
-//! are done, and knows of these only behind a barrier. The two cores of a block have memories of their own and global memory in common: a flag between them carries what its
+//! are done, and knows of these only behind a barrier. The cores of a block have memories of their own and global memory in common: a flag between them carries what its
 //! queue knew like any other. Each byte remembers its last write, and the last read of every queue: an access that does not know of one that it
 //! conflicts with is reported.
 
 use std::collections::VecDeque;
 
-use half::{bf16, f16};
 use rustc_hash::FxHashMap;
 use tilewright_ir::ascend::{self, Space};
-use tilewright_ir::dialect::hivm::{CORES, CoreType as Core, Pipe};
-use tilewright_ir::{AttrKind, Diagnostic, Module, Op, Type};
+use tilewright_ir::dialect::hivm::{CoreType as Kind, Pipe};
+use tilewright_ir::{AttrKind, Diagnostic, Module, Op};
 
 use crate::compute::{self, Num, Operand, View};
 use crate::{Busy, Report};
@@ -29,6 +28,40 @@ const RATE: u64 = 128;
 /// What is known to have happened: up to which instruction of each queue.
 pub type Clock = [u32; QUEUES];
 
+/// A core of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Core {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its number among those of its kind.
+    pub number: usize,
+}
+
+/// The cores that a block may have: one for products and two for vectors.
+const CORES: [Core; 3] = [Core::CUBE, Core::VECTORS[0], Core::VECTORS[1]];
+
+impl Core {
+    /// The core for products.
+    pub const CUBE: Core = Core { kind: Kind::Cube, number: 0 };
+    /// Those for vectors.
+    pub const VECTORS: [Core; 2] =
+        [Core { kind: Kind::Vector, number: 0 }, Core { kind: Kind::Vector, number: 1 }];
+
+    /// Its number among all.
+    pub fn index(self) -> usize {
+        CORES.iter().position(|&c| c == self).unwrap_or(0)
+    }
+
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match (self.kind, self.number) {
+            (Kind::Cube, _) => "the cube core",
+            (_, 0) => "the vector core",
+            _ => "the second vector core",
+        }
+    }
+}
+
 /// A queue of a core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Queue {
@@ -40,7 +73,7 @@ pub struct Queue {
 
 impl Queue {
     fn index(self) -> usize {
-        Pipe::ALL.iter().position(|&p| p == self.pipe).unwrap_or(0) + PIPES * number_of(self.core)
+        Pipe::ALL.iter().position(|&p| p == self.pipe).unwrap_or(0) + PIPES * self.core.index()
     }
 
     fn of(index: usize) -> Queue {
@@ -48,20 +81,7 @@ impl Queue {
     }
 }
 
-/// The number of a core.
-pub fn number_of(core: Core) -> usize {
-    CORES.iter().position(|&c| c == core).unwrap_or(0)
-}
-
-/// A core in words.
-pub fn core_name(core: Core) -> &'static str {
-    match core {
-        Core::Cube => "the cube core",
-        _ => "the vector core",
-    }
-}
-
-/// A flag between two queues, of one core or of both.
+/// A flag between two queues, of one core or of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Flag {
     from: Queue,
@@ -88,7 +108,7 @@ impl Flag {
         if self.from.core == self.to.core {
             return format!("event {} from {from} to {to}", self.event);
         }
-        let (whose, other) = (core_name(self.from.core), core_name(self.to.core));
+        let (whose, other) = (self.from.core.name(), self.to.core.name());
         format!("flag {} from {from} of {whose} to {to} of {other}", self.event)
     }
 }
@@ -98,10 +118,10 @@ impl Flag {
 pub enum Action {
     /// An instruction.
     Compute { op: Op, ins: Vec<Operand>, out: View, known: Clock },
-    /// Raises a flag.
-    Set { op: Op, flag: Flag },
-    /// Waits for one.
-    Wait { op: Op, flag: Flag },
+    /// Raises flags: one, or one for each of the other kind's cores.
+    Set { op: Op, flags: Vec<Flag>, known: Clock },
+    /// Waits for them.
+    Wait { op: Op, flags: Vec<Flag> },
     /// Waits for what is before it.
     Barrier,
 }
@@ -130,8 +150,8 @@ pub struct Memories<'l> {
 
 impl<'l> Memories<'l> {
     fn new(global: &'l mut Vec<Vec<u8>>, workspace: Option<usize>) -> Self {
-        let local = || ascend::SPACES.iter().map(|s| vec![0xff; s.bytes as usize]).collect();
-        Memories { global, local: [local(), local()], workspace, shadows: FxHashMap::default() }
+        let local = |_| ascend::SPACES.iter().map(|s| vec![0xff; s.bytes as usize]).collect();
+        Memories { global, local: CORES.map(local), workspace, shadows: FxHashMap::default() }
     }
 
     /// Whether a view is of memory that must not hold what nothing wrote.
@@ -166,14 +186,8 @@ impl<'l> Memories<'l> {
     }
 
     /// Writes an element, which is one of the view's type.
-    pub fn write(&mut self, _: &Module, view: &View, at: i64, value: Num) {
-        let bits = match view.element {
-            Type::F16 => u64::from(f16::from_f64(value.float()).to_bits()),
-            Type::BF16 => u64::from(bf16::from_f64(value.float()).to_bits()),
-            Type::F32 => u64::from((value.float() as f32).to_bits()),
-            Type::F64 => value.float().to_bits(),
-            _ => value.int() as u64,
-        };
+    pub fn write(&mut self, m: &Module, view: &View, at: i64, value: Num) {
+        let bits = value.to_bits(m, view.element);
         let to = match number(view.space) {
             Some(i) => &mut self.local[view.buffer][i],
             None => &mut self.global[view.buffer],
@@ -230,9 +244,12 @@ impl<'l> Queues<'l> {
         self.queues[queue.index()].push_back(action);
     }
 
-    /// What the scalar unit of a core knows.
+    /// What the scalar unit of a core knows of others: what it reads and writes itself may go on when the next instruction begins.
     pub fn known(&self, core: Core) -> Clock {
-        self.clocks[Queue { core, pipe: Pipe::S }.index()]
+        let unit = Queue { core, pipe: Pipe::S }.index();
+        let mut known = self.clocks[unit];
+        known[unit] = 0;
+        known
     }
 
     /// Lets all queues go on as far as they can.
@@ -244,8 +261,8 @@ impl<'l> Queues<'l> {
             let before = self.performed;
             for q in 0..QUEUES {
                 while let Some(action) = self.queues[q].pop_front() {
-                    if let Action::Wait { flag, .. } = action
-                        && !self.flags.contains_key(&flag.key())
+                    if let Action::Wait { flags, .. } = &action
+                        && !flags.iter().all(|flag| self.flags.contains_key(&flag.key()))
                     {
                         self.queues[q].push_front(action);
                         break;
@@ -266,7 +283,7 @@ impl<'l> Queues<'l> {
     /// A broken rule.
     pub fn drained(&mut self, m: &Module, core: Core) -> Result<bool, Diagnostic> {
         self.go_on(m)?;
-        let own = PIPES * number_of(core)..PIPES * (number_of(core) + 1);
+        let own = PIPES * core.index()..PIPES * (core.index() + 1);
         if !self.queues[own.clone()].iter().all(VecDeque::is_empty) {
             return Ok(false);
         }
@@ -285,7 +302,7 @@ impl<'l> Queues<'l> {
 
     /// Whether the last that is known of a core is that all of its queues had come to their end.
     pub fn are_drained(&self, core: Core) -> bool {
-        let own = PIPES * number_of(core)..PIPES * (number_of(core) + 1);
+        let own = PIPES * core.index()..PIPES * (core.index() + 1);
         let scalar = Queue { core, pipe: Pipe::S }.index();
         own.clone().all(|q| self.clocks[scalar][q] == self.ticks[q])
             && self.queues[own].iter().all(VecDeque::is_empty)
@@ -304,21 +321,29 @@ impl<'l> Queues<'l> {
     pub fn deadlock(&self, m: &Module) -> Option<Diagnostic> {
         let waits = || {
             self.queues.iter().filter_map(|queue| match queue.front() {
-                Some(Action::Wait { op, flag }) => Some((*op, *flag)),
+                Some(Action::Wait { op, flags }) => {
+                    let missing = flags.iter().find(|flag| !self.flags.contains_key(&flag.key()));
+                    missing.map(|flag| (*op, *flag))
+                }
                 _ => None,
             })
         };
         // What waits for something that waits itself is not where the fault is.
         let comes = |flag: Flag| {
             let mut all = self.queues.iter().flatten();
-            all.any(|action| matches!(action, Action::Set { flag: set, .. } if set.key() == flag.key()))
+            all.any(|action| match action {
+                Action::Set { flags, .. } => flags.iter().any(|set| set.key() == flag.key()),
+                _ => false,
+            })
         };
-        let (op, flag) = waits().find(|&(_, flag)| !comes(flag)).or_else(|| waits().next())?;
+        // Nor is the scalar unit, which issues what others wait for.
+        let never = |scalar: bool| waits().find(|&(_, f)| !comes(f) && (scalar || f.to.pipe != Pipe::S));
+        let (op, flag) = never(false).or_else(|| never(true)).or_else(|| waits().next())?;
         let (from, to) = (flag.from.pipe.keyword(), flag.to.pipe.keyword());
         let text = match flag.from.core == flag.to.core {
             true => format!("{to} waits for event {} of {from}", flag.event),
             false => {
-                let (whose, other) = (core_name(flag.from.core), core_name(flag.to.core));
+                let (whose, other) = (flag.from.core.name(), flag.to.core.name());
                 format!("{to} of {other} waits for flag {} of {from} of {whose}", flag.event)
             }
         };
@@ -339,7 +364,13 @@ impl<'l> Queues<'l> {
         }
         let queues = (0..QUEUES).filter(|&q| self.instructions[q] > 0).map(|q| {
             let Queue { core, pipe } = Queue::of(q);
-            Busy { core, pipe, instructions: self.instructions[q], time: self.busy[q] }
+            Busy {
+                core: core.kind,
+                number: core.number,
+                pipe,
+                instructions: self.instructions[q],
+                time: self.busy[q],
+            }
         });
         let time = self.now.into_iter().max().unwrap_or(0);
         Ok(Report { pipes: queues.collect(), time, together: together(&self.spans) })
@@ -348,18 +379,23 @@ impl<'l> Queues<'l> {
     fn perform(&mut self, m: &Module, queue: Queue, action: Action) -> Result<(), Diagnostic> {
         let p = queue.index();
         match action {
-            Action::Set { op, flag } => {
+            Action::Set { op, flags, known } => {
+                self.learn(p, &known);
                 let mut known = self.clocks[p];
                 known[p] = self.ticks[p];
-                if self.flags.insert(flag.key(), (known, self.now[p], op, flag)).is_some() {
-                    let text = format!("{} is raised again before it was waited for", flag.words());
-                    return Err(at(m, op, text));
+                for flag in flags {
+                    if self.flags.insert(flag.key(), (known, self.now[p], op, flag)).is_some() {
+                        let text = format!("{} is raised again before it was waited for", flag.words());
+                        return Err(at(m, op, text));
+                    }
                 }
             }
-            Action::Wait { flag, .. } => {
-                if let Some((known, time, ..)) = self.flags.remove(&flag.key()) {
-                    self.learn(p, &known);
-                    self.now[p] = self.now[p].max(time);
+            Action::Wait { flags, .. } => {
+                for flag in flags {
+                    if let Some((known, time, ..)) = self.flags.remove(&flag.key()) {
+                        self.learn(p, &known);
+                        self.now[p] = self.now[p].max(time);
+                    }
                 }
             }
             Action::Barrier => self.clocks[p][p] = self.ticks[p],
@@ -450,7 +486,7 @@ impl<'l> Queues<'l> {
         let bytes = view.bytes;
         let shadow = self.memories.shadow(view);
         for &first in &places {
-            if first < 0 || first + bytes > shadow.len() as i64 {
+            if first < 0 || first > shadow.len() as i64 - bytes {
                 let text = format!(
                     "{} of {bytes} bytes at {first} of {}, which has {}",
                     if write { "a write" } else { "a read" },
@@ -501,7 +537,7 @@ fn unordered(
     let other = Queue::of(other);
     let name = |q: Queue| match queue.core == other.core {
         true => q.pipe.keyword().to_string(),
-        false => format!("{} of {}", q.pipe.keyword(), core_name(q.core)),
+        false => format!("{} of {}", q.pipe.keyword(), q.core.name()),
     };
     let does = if write { "writes" } else { "reads" };
     let still = if wrote { "writes" } else { "reads" };

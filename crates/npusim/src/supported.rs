@@ -146,6 +146,11 @@ fn conversion(m: &Module, op: Op) -> bool {
     let known = match (m.is_float(from), m.is_float(to)) {
         (true, false) => !matches!(mode, RoundMode::Odd | RoundMode::TruncWithOverflow),
         (false, false) if m.bits(to) < m.bits(from) => mode == RoundMode::TruncWithOverflow,
+        (true, true) if m.bits(to) < m.bits(from) => matches!(mode, RoundMode::Rint | RoundMode::Trunc),
+        // To whole numbers.
+        (true, true) if from == to && from == Type::F32 => {
+            !matches!(mode, RoundMode::Odd | RoundMode::TruncWithOverflow)
+        }
         _ => mode == RoundMode::Rint,
     };
     known && cast.kind(m) != Some(hivm::CastKind::Bits)

@@ -51,6 +51,61 @@ fn a_product_with_an_epilogue() {
 }
 
 #[test]
+fn vectors_have_two_cores() {
+    let (text, report, run) = check(&epilogue());
+    let two = "arith.constant 32 : i8";
+    assert!(text.contains(two) && text.contains("hivm.hir.get_sub_block_idx"), "{text}");
+    assert!(report.contains("vectors: on both vector cores of a block"), "{report}");
+    // A product of 16 rows: each has 8.
+    assert!(text.contains("memref<8x16xf32, #hivm.address_space<ub>>"), "{text}");
+    let busy = |number| run.pipes.iter().any(|p| p.core.keyword() == "VECTOR" && p.number == number);
+    assert!(busy(0) && busy(1), "{run:?}");
+}
+
+#[test]
+fn what_has_no_halves_has_one_vector_core() {
+    let source = "
+def kernel(a_ptr, at_ptr, out, N: tl.constexpr):
+    i, j = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
+    a = tl.load(a_ptr + i * N + j)
+    to = tl.load(at_ptr + tl.arange(0, N)).to(tl.int32)
+    tl.store(out + to[:, None] * N + j, tl.dot(a, a))
+";
+    let to = (0..16).map(|i| (i * 7 % 16) as f32).collect();
+    let case = case(source, "*fp32, *fp32, *fp32, 16", 1, vec![numbers(256, 1), to, vec![0.0; 256]], vec![]);
+    let (text, report, _) = check_within(&case, 0.0);
+    assert!(text.contains("arith.constant 31 : i8"), "{text}");
+    assert!(
+        report.contains("on one vector core of a block: its scalar unit writes to global memory"),
+        "{report}"
+    );
+}
+
+#[test]
+fn what_one_vector_core_writes_and_the_other_reads() {
+    // Rows are stored, and columns of the same memory are loaded: each core needs what the other one stored.
+    let source = "
+def kernel(a_ptr, w_ptr, out, N: tl.constexpr):
+    i, j = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
+    a = tl.load(a_ptr + i * N + j)
+    tl.store(w_ptr + i * N + j, tl.dot(a, a) + 1.0)
+    turned = tl.load(w_ptr + j * N + i)
+    tl.store(out + i * N + j, turned * 2.0)
+";
+    let arrays = vec![numbers(256, 1), vec![0.0; 256], vec![0.0; 256]];
+    let case = case(source, "*fp32, *fp32, *fp32, 16", 1, arrays, vec![]);
+    let (text, report, _) = check(&case);
+    assert!(report.contains("the cores wait for each other (line"), "{report}");
+    assert!(text.contains("arith.constant 32 : i8"), "{text}");
+    // Without the flag of either kind of core.
+    for set in
+        ["sync_block_set[<VECTOR>, <PIPE_MTE3>, <PIPE_S>]", "sync_block_set[<CUBE>, <PIPE_FIX>, <PIPE_S>]"]
+    {
+        assert!(text.contains(set), "{text}");
+    }
+}
+
+#[test]
 fn indices_that_begin_again() {
     let source = "
 def kernel(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
@@ -192,7 +247,7 @@ fn what_the_cores_report() {
     };
     let wait = without("sync_block_wait[<VECTOR>, <PIPE_FIX>");
     let apart =
-        "PIPE_FIX of the cube core writes byte 0 of GM while PIPE_MTE2 of the vector core still reads it";
+        "PIPE_MTE2 of the vector core reads byte 0 of GM while PIPE_FIX of the cube core still writes it";
     assert!(wait.contains(apart), "{wait}");
     let set = without("sync_block_set[<CUBE>, <PIPE_FIX>");
     assert!(set.contains("deadlock: PIPE_MTE2 of the vector core waits for flag 0 of PIPE_FIX of the cube core, which nobody raises"), "{set}");
@@ -235,6 +290,10 @@ fn accesses_of_two_cores_without_a_flag() {
          func.func @f_infer_workspace_shape_function() -> index {
            %n = arith.constant 64 : index
            func.return %n : index
+         }
+         func.func @f_infer_task_type_function() -> i8 {
+           %n = arith.constant 31 : i8
+           func.return %n : i8
          }\n";
     let load = format!(
         "%u = hivm.hir.pointer_cast(%a0) : memref<16xf32, #hivm.address_space<ub>>

@@ -1,5 +1,7 @@
 //! Running a kernel's AscendNPU-IR in its simulator, on copies of arrays in host memory.
 
+use std::sync::atomic::AtomicBool;
+
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use tilewright_npusim::{Arg, Launch};
@@ -8,6 +10,7 @@ use crate::args::Arguments;
 use crate::errors;
 use crate::grid::{self, Grid};
 use crate::host_memory::{Allocations, pointer_cells};
+use crate::interrupt::watched;
 use crate::kernel::CompiledKernel;
 
 /// Runs the text in the simulator. A broken rule is an error.
@@ -41,7 +44,8 @@ pub fn run(
     let memory = allocations.extents.iter().map(copied).collect();
     let grid = grid::of_programs(grid, &artifact.metadata.launch)?;
     let mut launch = Launch { memory, args, grid };
-    py.detach(|| tilewright_npusim::run(&mut module, kernel.code.name(), &mut launch))
+    let (interrupt, name) = (AtomicBool::new(false), kernel.code.name());
+    watched(py, &interrupt, || tilewright_npusim::run_until(&mut module, name, &mut launch, &interrupt))?
         .map_err(|error| errors::KernelError::new_err(error.with_source_files().to_string()))?;
     for (extent, bytes) in allocations.extents.iter().zip(&launch.memory).filter(|(e, _)| e.writable) {
         // SAFETY: as above; the array may be written, and nothing here refers to its contents.

@@ -1,6 +1,6 @@
 //! Which queue of which core an operation is an instruction of, and the memory that it touches.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::dialect::hivm::{self, CORES, CoreType as Core, Kind as H, Pipe};
 use tilewright_ir::dialect::{memref, ttg};
 use tilewright_ir::memref::MemRef;
@@ -28,6 +28,8 @@ pub(super) struct Access {
     pub queue: Queue,
     pub root: Root,
     pub write: bool,
+    /// Whether it is memory that both vector cores of a block touch, each for itself.
+    pub shared: bool,
     /// What is in order with it by flags and barriers in the loops and branches that it is in.
     pub fences: Fences,
 }
@@ -55,6 +57,10 @@ pub(super) struct Known {
     pub held: FxHashMap<Value, Held>,
     /// The kinds of cores that the kernel runs on.
     pub cores: Vec<Core>,
+    /// Whether two vector cores have a half of the work each.
+    pub halved: bool,
+    /// What in the workspace is not of one of them alone.
+    pub crossed: FxHashSet<Value>,
     /// What is in order with them already.
     pub fences: FxHashMap<Op, Fences>,
 }
@@ -66,6 +72,16 @@ impl Node {
         m.walk(op, &mut |inner| touched.extend(accesses(m, known, inner)));
         let holds = !m.regions(op).is_empty();
         (!touched.is_empty()).then_some(Node { op, touched, holds })
+    }
+}
+
+impl Known {
+    /// Whether both vector cores of a block may touch the same bytes of some memory.
+    fn is_shared(&self, root: Root) -> bool {
+        match root {
+            Root::Global => true,
+            Root::Buffer { buffer, .. } => self.crossed.contains(&buffer),
+        }
     }
 }
 
@@ -123,7 +139,7 @@ pub(super) fn cores(m: &Module, op: Op) -> Vec<Core> {
 }
 
 /// The name of the memory of a view or buffer.
-fn space(m: &Module, v: Value) -> &'static str {
+pub(super) fn space(m: &Module, v: Value) -> &'static str {
     let space = match m.type_kind(m.value_type(v)) {
         TypeKind::MemDesc { memory_space, .. } => ascend::by_attribute(ascend::text(m, *memory_space)),
         _ => MemRef::space_of(m, v),
@@ -151,7 +167,8 @@ fn accesses(m: &Module, known: &Known, op: Op) -> Vec<Access> {
         }
         for &core in &cores {
             let queue = Queue { core, pipe };
-            let access = Access { queue, root, write: written.contains(&i), fences };
+            let shared = known.halved && core == Core::Vector && known.is_shared(root);
+            let access = Access { queue, root, write: written.contains(&i), shared, fences };
             found.push(access);
             // A product is added to what is there.
             if written.contains(&i) && pipe == Pipe::M {

@@ -11,6 +11,9 @@
 //! A kernel that multiplies and computes with vectors runs on a cube core and a vector core ([`split`](super::split)). The order is that of both at once: a flag between queues of
 //! two cores is a block flag (`sync_block_set` in the one, `sync_block_wait` in the other), and what a core knows of the other one goes on through its own flags.
 //!
+//! Where both vector cores of a block have a half of the work ([`halves`](super::halves)), a flag is raised for both, and by both. Nothing but the cube core stands between the two: where
+//! one touches what the other one does, in global memory, all three wait for each other.
+//!
 //! Where a loop or branch in a loop is what iterations have in common, all queues wait for each other at the end of each iteration.
 //!
 //! Global memory that a copy promises no other touches (`inter_no_alias`) is no reason; all other global memory is taken to be the same.
@@ -30,10 +33,10 @@ use tilewright_ir::dialect::{arith, scf};
 use tilewright_ir::{Block, Builder, Diagnostic, InsertPoint, Module, Op, Type, Value};
 use tilewright_passes::analysis::local_memory::Held;
 
-use super::Slots;
 use super::effects::{Access, Known, Node, Queue, Root, cores, pipe_of};
 use super::instructions::{Flag as Event, set_flag, sync_block_set, sync_block_wait, wait_flag};
 use super::order::{Flag, Order};
+use super::{Slots, halves};
 
 /// Flags between two queues.
 const EVENTS: u32 = 8;
@@ -50,9 +53,10 @@ pub(super) struct Ordered {
 
 /// Puts in order what has to be.
 ///
-pub(super) fn run(module: &mut Module, held: &[Held], slots: &mut Slots) -> Ordered {
+pub(super) fn run(module: &mut Module, held: &[Held], slots: &mut Slots, halves: &halves::Shared) -> Ordered {
     let held = held.iter().map(|h| (h.alloc.result(module), h.clone())).collect();
-    let known = Known { held, cores: Vec::new(), fences: FxHashMap::default() };
+    let crossed = halves.crossed.clone();
+    let known = Known { held, cores: Vec::new(), halved: false, crossed, fences: FxHashMap::default() };
     let mut flags = Flags {
         m: module,
         known,
@@ -64,6 +68,7 @@ pub(super) fn run(module: &mut Module, held: &[Held], slots: &mut Slots) -> Orde
     };
     for func in flags.m.block_ops(flags.m.body()).collect::<Vec<_>>() {
         flags.known.cores = cores(flags.m, func);
+        flags.known.halved = halves.functions.contains(&func);
         for &region in &flags.m.regions(func).to_vec() {
             for block in flags.m.region_blocks(region).to_vec() {
                 flags.block(block, None);
@@ -129,6 +134,9 @@ impl Flags<'_> {
                     for region in self.m.regions(node.op).to_vec() {
                         for block in self.m.region_blocks(region).to_vec() {
                             self.block(block, around);
+                            if scf::While::cast(self.m, node.op).is_some() {
+                                self.repeated(block);
+                            }
                         }
                     }
                 }
@@ -152,6 +160,9 @@ impl Flags<'_> {
         }
         for &j in &order.barriers {
             self.barrier(nodes[j].op, Core::Vector, Pipe::V);
+        }
+        for &j in &order.meets {
+            self.meet(nodes[j].op);
         }
         for &Flag { from, to, last, first, .. } in &order.flags {
             self.between(from, to, nodes[last].op, nodes[first].op, around);
@@ -194,18 +205,18 @@ impl Flags<'_> {
         if p.core == q.core {
             return self.barrier(before, q.core, Pipe::All);
         }
-        writeln!(self.report, "the cores wait for each other{}", self.line(before))
-            .expect("a string takes text");
         self.meet(before);
     }
 
-    /// Both cores wait for each other, each for all of its queues: the vector core for a flag, which it answers. So both flags are down when they go on.
+    /// All cores wait for each other, each for all of its queues: the cube core for a flag of each vector core, which it answers. So all flags are down when they go on.
     fn meet(&mut self, before: Op) {
+        writeln!(self.report, "the cores wait for each other{}", self.line(before))
+            .expect("a string takes text");
         self.meets = true;
         for core in CORES {
             self.barrier(before, core, Pipe::All);
         }
-        for (from, pipe) in [(Core::Cube, Pipe::Fix), (Core::Vector, Pipe::Mte3)] {
+        for (from, pipe) in [(Core::Vector, Pipe::Mte3), (Core::Cube, Pipe::Fix)] {
             let other = if from == Core::Cube { Core::Vector } else { Core::Cube };
             let (p, q) = (Queue { core: from, pipe }, Queue { core: other, pipe: Pipe::S });
             for side in [Side::Set, Side::Wait] {
@@ -276,6 +287,14 @@ impl Flags<'_> {
         order.back.into_iter().for_each(|flag| self.later(looped, &nodes, flag, end));
     }
 
+    /// The end of a condition or of an iteration of a `while` loop: nothing goes on behind it.
+    fn repeated(&mut self, block: Block) {
+        let nodes = self.nodes(block);
+        if let Some(end) = self.m.last_op(block).filter(|_| !nodes.is_empty()) {
+            self.seal(&nodes, end);
+        }
+    }
+
     /// All queues wait for each other at the end of an iteration; those of two cores by a flag there, and one back.
     fn seal(&mut self, nodes: &[Node], end: Op) {
         let touched = || nodes.iter().flat_map(|node| &node.touched);
@@ -286,8 +305,9 @@ impl Flags<'_> {
             self.line(end)
         )
         .expect("a string takes text");
+        let crosses = touched().any(|a| a.shared && a.write);
         match cores[..] {
-            [core] => self.barrier(end, core, Pipe::All),
+            [core] if !crosses => self.barrier(end, core, Pipe::All),
             _ => self.meet(end),
         }
     }

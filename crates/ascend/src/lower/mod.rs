@@ -2,10 +2,11 @@
 //!
 //! 1. `vectors`: every tensor gets a buffer, and what computes it becomes an instruction from buffers to a buffer;
 //! 2. numbers that vectors compute and products need go through global memory (`shared_numbers`);
-//! 3. the buffers get their places ([`local_memory::plan`]), several for what a pipelined loop fills anew;
-//! 4. `flags`: what one queue of instructions reads of another is put in order, by as few flags as it takes (`order`);
-//! 5. `place`: buffers become addresses, and the kernel a function of MLIR's;
-//! 6. `split`: of one that multiplies and computes with vectors there are two, for the two cores of a block.
+//! 3. what vectors compute beside products is shared out over two cores (`halves`);
+//! 4. the buffers get their places ([`local_memory::plan`]), several for what a pipelined loop fills anew;
+//! 5. `flags`: what one queue of instructions reads of another is put in order, by as few flags as it takes (`order`);
+//! 6. `place`: buffers become addresses, and the kernel a function of MLIR's;
+//! 7. `split`: of one that multiplies and computes with vectors there are two, for the two kinds of cores of a block.
 
 mod addresses;
 mod atomics;
@@ -15,6 +16,7 @@ mod effects;
 mod elementwise;
 mod flags;
 mod global;
+mod halves;
 mod instructions;
 mod masks;
 mod order;
@@ -29,7 +31,7 @@ mod vectors;
 use std::fmt::Write as _;
 
 use tilewright_ir::dialect::scf;
-use tilewright_ir::{Builder, Diagnostic, Module, Op, Type, Value, ascend};
+use tilewright_ir::{Builder, Diagnostic, Module, Op, Opcode, Type, Value, ascend};
 use tilewright_passes::analysis::local_memory::{self, Held};
 
 /// Lowers the kernel of a module, and says what lies where and what is put in order.
@@ -39,14 +41,15 @@ use tilewright_passes::analysis::local_memory::{self, Held};
 pub fn run(module: &mut Module) -> Result<String, Diagnostic> {
     vectors::run(module)?;
     shared_numbers::run(module);
+    let halves = halves::run(module);
     let held = local_memory::plan(module)?;
     let memory = memories(module, &held);
     let mut slots = Slots::default();
-    let ordered = flags::run(module, &held, &mut slots);
+    let ordered = flags::run(module, &held, &mut slots, &halves);
     let workspace = held.iter().filter(|h| h.space == &ascend::WORKSPACE).map(|h| h.offset + h.total()).max();
     place::run(module, &held, &mut slots)?;
-    split::run(module, &ordered.cores, workspace.unwrap_or(0))?;
-    Ok(format!("{memory}{}", ordered.report))
+    split::run(module, &ordered.cores, &halves.names, workspace.unwrap_or(0))?;
+    Ok(format!("{memory}{}{}", halves.report, ordered.report))
 }
 
 /// Which slot of a buffer an iteration of a pipelined loop has, computed once for each loop and number of slots.
@@ -86,6 +89,12 @@ fn widened(b: &mut Builder<'_>, value: Value) -> Value {
         Type::INDEX => arith::IndexCast::build(b, value, Type::I64).out(b.module),
         _ => arith::Extsi::build(b, value, Type::I64).out(b.module),
     }
+}
+
+/// Whether an operation shows all of a buffer in another way.
+fn shows_whole(module: &Module, op: Op) -> bool {
+    use tilewright_ir::dialect::ttg::Kind;
+    matches!(module.opcode(op), Some(Opcode::Ttg(Kind::MemdescReshape | Kind::MemdescReinterpret)))
 }
 
 /// What is not there yet, at its place.

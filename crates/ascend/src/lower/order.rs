@@ -38,8 +38,18 @@ pub(super) struct Order {
     pub back: Vec<Flag>,
     /// Whether an iteration ends in such a barrier.
     pub at_end: bool,
+    /// The operations in front of which all queues of all cores wait for each other.
+    pub meets: Vec<usize>,
     /// Whether all queues wait for each other at the end of an iteration.
     pub sealed: bool,
+}
+
+/// What a block lacks.
+enum Missing {
+    /// What puts an operation of the second queue behind one of the first; the operations are counted through all iterations.
+    Order(Queue, Queue, usize, usize),
+    /// What puts an operation behind all of the other vector core.
+    Meet(usize),
 }
 
 /// Queues, as bits by their number.
@@ -69,11 +79,13 @@ impl Order {
     /// Puts the operations of one iteration in order.
     pub fn within(nodes: &[Node]) -> Order {
         let mut order = Order::default();
-        while let Some((from, to, i, j)) = order.unordered(nodes, 1, &|_, _| 1) {
-            if from == to {
-                order.barriers.push(j);
-            } else {
-                order.flags.push(Flag { from, to, last: i, first: j, distance: 0 });
+        while let Some(missing) = order.unordered(nodes, 1, &|_, _| 1) {
+            match missing {
+                Missing::Meet(j) => order.meets.push(j),
+                Missing::Order(from, to, _, j) if from == to => order.barriers.push(j),
+                Missing::Order(from, to, i, j) => {
+                    order.flags.push(Flag { from, to, last: i, first: j, distance: 0 });
+                }
             }
         }
         order.needed(nodes, 1, &|_, _| 1);
@@ -92,6 +104,9 @@ impl Order {
         };
         if self.at_end {
             without(self, &|order| order.at_end = false);
+        }
+        for i in (0..self.meets.len()).rev() {
+            without(self, &|order| _ = order.meets.remove(i));
         }
         for i in (0..self.barriers.len()).rev() {
             without(self, &|order| _ = order.barriers.remove(i));
@@ -112,7 +127,11 @@ impl Order {
 
     /// Puts iterations in order, the first with those that come up to `most` later; `distance` says how much later memory is touched again.
     pub fn around(&mut self, nodes: &[Node], distance: impl Fn(&Access, &Access) -> u32, most: u32) {
-        while let Some((from, to, i, j)) = self.unordered(nodes, most as usize + 2, &distance) {
+        while let Some(missing) = self.unordered(nodes, most as usize + 2, &distance) {
+            let Missing::Order(from, to, i, j) = missing else {
+                self.seal();
+                continue;
+            };
             if from == to {
                 self.at_end = true;
                 continue;
@@ -171,7 +190,7 @@ impl Order {
             for flag in back.iter().filter(|flag| flag.first == at) {
                 hear(&mut now, flag.to, 1 << number(flag.from));
             }
-            if self.barriers.contains(&at) {
+            if self.barriers.contains(&at) || self.meets.contains(&at) {
                 hear(&mut now, VECTORS, 1 << v);
             }
             *fences = Fences { behind: now[v] >> v & 1 == 1, ahead: self.told(nodes.len(), at, back) };
@@ -194,7 +213,7 @@ impl Order {
             for flag in self.flags.iter().filter(|flag| flag.first == next && knows(&known, flag)) {
                 now |= 1 << number(flag.to);
             }
-            if self.barriers.contains(&next) {
+            if self.barriers.contains(&next) || self.meets.contains(&next) {
                 now |= 1 << v;
             }
             known.push(now);
@@ -205,15 +224,12 @@ impl Order {
         self.at_end || self.sealed || now >> v & 1 == 1
     }
 
-    /// The first conflict that nothing puts in order: the queues, and the operations counted through all iterations.
-    fn unordered(
-        &self,
-        nodes: &[Node],
-        iterations: usize,
-        distance: &Distance<'_>,
-    ) -> Option<(Queue, Queue, usize, usize)> {
+    /// The first conflict that nothing puts in order.
+    fn unordered(&self, nodes: &[Node], iterations: usize, distance: &Distance<'_>) -> Option<Missing> {
         let n = nodes.len();
         let mut known: Known = [[-1; QUEUES]; QUEUES];
+        // The last operation that the other vector core is known to have done.
+        let mut met = -1;
         let mut behind: Vec<Known> = Vec::new();
         for at in 0..n * iterations {
             let (turn, j) = (at / n, at % n);
@@ -231,18 +247,21 @@ impl Order {
                     let scalar = known[q];
                     for &pipe in &Pipe::ALL[..PIPES] {
                         let waits = &mut known[number(Queue { pipe, ..flag.to })];
-                        waits.iter_mut().zip(scalar).for_each(|(knows, last)| *knows = (*knows).max(last));
+                        // (What it reads and writes itself may go on.)
+                        let others = waits.iter_mut().zip(scalar).enumerate().filter(|(i, _)| *i != q);
+                        others.for_each(|(_, (knows, last))| *knows = (*knows).max(last));
                     }
                 }
             }
-            if self.sealed && j == 0 {
+            if (self.sealed && j == 0) || self.meets.contains(&j) {
                 known = [[at as i64 - 1; QUEUES]; QUEUES];
+                met = at as i64 - 1;
             }
             let v = number(VECTORS);
             if self.barriers.contains(&j) || (self.at_end && j == 0) {
                 known[v][v] = known[v][v].max(at as i64 - 1);
             }
-            if let Some(found) = self.unknown(nodes, at, &known, distance) {
+            if let Some(found) = self.unknown(nodes, at, (&known, met), distance) {
                 return Some(found);
             }
             for access in nodes[j].touched.iter().filter(|a| a.queue != VECTORS) {
@@ -258,19 +277,22 @@ impl Order {
         &self,
         nodes: &[Node],
         at: usize,
-        known: &Known,
+        (known, met): (&Known, i64),
         distance: &Distance<'_>,
-    ) -> Option<(Queue, Queue, usize, usize)> {
+    ) -> Option<Missing> {
         let n = nodes.len();
         let mut own = None;
         for before in (0..at).rev() {
             let apart = at / n - before / n;
             let again = |a: &Access, b: &Access| apart == 0 || (apart as u32).is_multiple_of(distance(a, b));
-            // What a scalar unit reads is read before its core goes on.
-            let done = |a: &Access, b: &Access| a.queue.pipe == Pipe::S && a.queue.core == b.queue.core;
+            // What the one vector core does may be in the way of what the other one does.
+            let shared = |node: usize| nodes[node % n].touched.iter().filter(|a| a.shared);
+            let crosses = shared(before).any(|a| shared(at).any(|b| conflict(a, b)));
+            if crosses && met < before as i64 {
+                return Some(Missing::Meet(at % n));
+            }
             for a in &nodes[before % n].touched {
-                for b in nodes[at % n].touched.iter().filter(|b| conflict(a, b) && again(a, b) && !done(a, b))
-                {
+                for b in nodes[at % n].touched.iter().filter(|b| conflict(a, b) && again(a, b)) {
                     let (p, q) = (number(a.queue), number(b.queue));
                     // What is inside the operations may be enough.
                     let fenced = p == q && (b.fences.behind || a.fences.ahead);
@@ -278,10 +300,10 @@ impl Order {
                         continue;
                     }
                     if p != q {
-                        return Some((a.queue, b.queue, before, at));
+                        return Some(Missing::Order(a.queue, b.queue, before, at));
                     }
                     if a.queue == VECTORS {
-                        own = own.or(Some((a.queue, b.queue, before, at)));
+                        own = own.or(Some(Missing::Order(a.queue, b.queue, before, at)));
                     }
                 }
             }

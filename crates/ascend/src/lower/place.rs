@@ -19,7 +19,7 @@ use tilewright_ir::{
 use tilewright_passes::analysis::local_memory::Held;
 
 use super::instructions::pointer_cast;
-use super::{Slots, effects, unsupported};
+use super::{Slots, effects, shows_whole, unsupported};
 
 /// Places the buffers, and makes functions of MLIR's of the module's.
 ///
@@ -134,12 +134,11 @@ fn memref_type(module: &mut Module, buffer: Value) -> Type {
 /// A view of a buffer as one of memory.
 fn view(module: &mut Module, op: Op, addresses: &FxHashMap<Value, Value>) -> Result<(), Diagnostic> {
     let (offsets, result): (Vec<Value>, Value) = match module.opcode(op) {
-        Some(Opcode::Ttg(ttg::Kind::MemdescReshape)) => {
-            let reshape = ttg::MemdescReshape(op);
-            let (mut src, result) = (reshape.src(module), reshape.result(module));
+        Some(Opcode::Ttg(ttg::Kind::MemdescReshape | ttg::Kind::MemdescReinterpret)) => {
+            let (mut src, result) = (module.operands(op)[0], module.result(op));
             let ty = memref_type(module, result);
-            while let Some(of) = module.defining_op(src).and_then(|d| ttg::MemdescReshape::cast(module, d)) {
-                src = of.src(module);
+            while let Some(of) = module.defining_op(src).filter(|&d| shows_whole(module, d)) {
+                src = module.operands(of)[0];
             }
             // An earlier one is a pointer already.
             let address = module

@@ -1,8 +1,8 @@
-//! A kernel that multiplies and computes with vectors becomes two functions: one for the cube core of a block, one for its vector core.
+//! A kernel that multiplies and computes with vectors becomes two functions: one for the cube core of a block, one for its vector cores.
 //!
 //! Both have the same loops, branches and numbers, and of the instructions those of their core. What they hand each other lies in the workspace, and flags put it in order:
 //! that was all settled before, when they were one. A third function of the kernel's name says that they belong together. Two for the host say how large a block's part of the
-//! workspace is, and that to each cube core there is one vector core.
+//! workspace is, and how many vector cores there are to each cube core.
 //!
 //! ```text
 //! func.func @f(…) {                                  func.func private @f(…) attributes {hacc.mix_entry, …}
@@ -13,7 +13,7 @@
 //! }
 //! ```
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::dialect::func;
 use tilewright_ir::dialect::hivm::CoreType as Core;
 use tilewright_ir::module::OpSpec;
@@ -24,18 +24,28 @@ use super::unsupported;
 
 /// One cube core and one vector core for each block, as AscendNPU-IR counts it.
 const ONE_TO_ONE: i64 = 31;
+/// One cube core and two vector cores.
+const ONE_TO_TWO: i64 = 32;
 
-/// Splits what runs on both cores; `made` are the cores that flags and barriers are of, `workspace` how many bytes of it a block has.
+/// Splits what runs on both kinds of cores; `made` are the cores that flags and barriers are of, `halved` the functions that run on two vector cores, `workspace` how many bytes
+/// of it a block has.
 ///
 /// # Errors
 /// Numbers that vectors compute and products need.
-pub(super) fn run(module: &mut Module, made: &FxHashMap<Op, Core>, workspace: u32) -> Result<(), Diagnostic> {
+pub(super) fn run(
+    module: &mut Module,
+    made: &FxHashMap<Op, Core>,
+    halved: &FxHashSet<String>,
+    workspace: u32,
+) -> Result<(), Diagnostic> {
     let functions: Vec<func::Func> =
         module.block_ops(module.body()).filter_map(|op| func::Func::cast(module, op)).collect();
     let mut cubes = Vec::new();
     for whole in functions {
         if cores(module, whole.0).len() > 1 {
-            cubes.push(split(module, whole.0, made, workspace));
+            let is_halved = module.symbol_name(whole.0).is_some_and(|name| halved.contains(name));
+            let tasks = if is_halved { ONE_TO_TWO } else { ONE_TO_ONE };
+            cubes.push(split(module, whole.0, made, (workspace, tasks)));
         }
     }
     pass::optimize(module)?;
@@ -43,7 +53,7 @@ pub(super) fn run(module: &mut Module, made: &FxHashMap<Op, Core>, workspace: u3
 }
 
 /// Splits a function; the one of the cube core.
-fn split(module: &mut Module, whole: Op, made: &FxHashMap<Op, Core>, workspace: u32) -> Op {
+fn split(module: &mut Module, whole: Op, made: &FxHashMap<Op, Core>, (workspace, tasks): (u32, i64)) -> Op {
     let name = module.symbol_name(whole).unwrap_or("kernel").to_string();
     declaration(module, whole, &name);
     host(
@@ -52,7 +62,7 @@ fn split(module: &mut Module, whole: Op, made: &FxHashMap<Op, Core>, workspace: 
         &format!("{name}_infer_workspace_shape_function"),
         (i64::from(workspace), Type::INDEX),
     );
-    host(module, whole, &format!("{name}_infer_task_type_function"), (ONE_TO_ONE, Type::I8));
+    host(module, whole, &format!("{name}_infer_task_type_function"), (tasks, Type::I8));
     let other = module.clone_op(whole, &mut FxHashMap::default());
     module.insert_after(other, whole);
     // The clone has the same operations in the same order.

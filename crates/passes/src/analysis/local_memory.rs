@@ -42,8 +42,10 @@ impl Held {
         self.bytes.saturating_mul(self.slots)
     }
 
+    /// Whether they cannot have the same bytes. (In the workspace nobody has those of another: what one core is done with others may not be.)
     fn beside(&self, other: &Held) -> bool {
-        self.space == other.space && self.first <= other.last && other.first <= self.last
+        let together = self.first <= other.last && other.first <= self.last;
+        self.space == other.space && (together || self.space == &ascend::WORKSPACE)
     }
 }
 
