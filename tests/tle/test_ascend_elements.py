@@ -309,3 +309,88 @@ def test_a_queue_of_products():
     queued_products_kernel[(3,)](x, w, out, counter, 16)
     np.testing.assert_array_equal(out, x.astype(np.float32) @ w.astype(np.float32))
     assert counter[0] == 3
+
+
+@triton.jit
+def more_kernel(x, out, bits, counts, halves, N: tl.constexpr):
+    i = tl.arange(0, N)
+    v = tl.load(x + i)
+    tl.store(out + i, tl.floor(v) + tl.ceil(v) * 100)
+    tl.store(out + N + i, tl.clamp(v, -1.5, 2.0))
+    tl.store(bits + i, v.to(tl.int32, bitcast=True) ^ 1)
+    tl.store(counts + tl.arange(0, 8), tl.histogram(v.to(tl.int32), 8, mask=v >= 0))
+    tl.store(halves + i, tl.umulhi((v * 1e8).to(tl.int64).to(tl.uint32), 3000000001))
+    tl.store(out + 2 * N + i, v.to(tl.float16, fp_downcast_rounding="rtz").to(tl.float32))
+
+
+def test_what_vectors_and_numbers_may_be_made_of():
+    x = np.random.default_rng(3).uniform(-7, 7, 64).astype("float32")
+    out, bits = np.zeros((3, 64), "float32"), np.zeros(64, "int32")
+    counts, halves = np.zeros(8, "int32"), np.zeros(64, "uint32")
+    more_kernel[(1,)](x, out, bits, counts, halves, 64)
+    np.testing.assert_array_equal(out[0], np.floor(x) + np.ceil(x) * 100)
+    np.testing.assert_array_equal(out[1], np.clip(x, -1.5, 2))
+    np.testing.assert_array_equal(bits, x.view("int32") ^ 1)
+    np.testing.assert_array_equal(counts, np.bincount(x[x >= 0].astype(int), minlength=8))
+    factors = (x * np.float32(1e8)).astype(np.int64).astype(np.uint32).astype(np.uint64)
+    np.testing.assert_array_equal(halves, (factors * 3000000001 >> 32).astype(np.uint32))
+    nearest = x.astype("float16").astype("float32")
+    towards_zero = np.where(abs(nearest) > abs(x), np.nextafter(x.astype("float16"), np.float16(0)), nearest)
+    np.testing.assert_array_equal(out[2], towards_zero)
+
+
+@triton.jit
+def swapped_kernel(x, out):
+    # Zeros of both signs are not the same bits.
+    tl.store(out, tl.atomic_cas(x, 0.0, 5.0))
+    tl.store(out + 1, tl.atomic_cas(x + 1, 0.0, 5.0))
+
+
+def test_floats_are_compared_by_their_bits():
+    x, out = np.array([0.0, -0.0], "float32"), np.ones(2, "float32")
+    swapped_kernel[(1,)](x, out)
+    np.testing.assert_array_equal(x, [5, -0.0])
+    np.testing.assert_array_equal(np.signbit(out), [False, True])
+
+
+@triton.jit(noinline=True)
+def twice(v):
+    return v * 2
+
+
+@triton.jit
+def counted_kernel(x, out, limit, N: tl.constexpr):
+    steps = 0
+    most = tl.max(tl.load(x + tl.arange(0, N)), 0)
+    while most > limit:
+        v = tl.load(x + tl.arange(0, N)) * 0.5
+        tl.store(x + tl.arange(0, N), v)
+        most = tl.max(v, 0)
+        steps += 1
+    tl.store(out, steps)
+    tl.store(x + tl.arange(0, N), twice(tl.load(x + tl.arange(0, N))))
+
+
+@pytest.mark.parametrize("limit", [1.0, 100.0])
+def test_loops_with_a_condition(limit):
+    x, out = some(32, low=1, high=40), np.full(1, -1, np.int32)
+    want, steps = x.copy(), 0
+    while want.max() > limit:
+        want, steps = want * 0.5, steps + 1
+    counted_kernel[(1,)](x, out, limit, 32)
+    assert out[0] == steps
+    np.testing.assert_array_equal(x, want * 2)
+
+
+@triton.jit
+def doubles_kernel(x, out):
+    i, j = tl.arange(0, 16)[:, None], tl.arange(0, 16)[None, :]
+    v = tl.load(x + i * 16 + j)
+    tl.store(out + i * 16 + j, tl.dot(v, v))
+
+
+def test_products_that_the_cube_core_has_not(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "npusim")
+    x = np.zeros((16, 16), "float64")
+    with pytest.raises(triton.CompilationError, match=r"products of f64 on ascend:910b(.|\n)*fp16, bf16, fp32 and int8"):
+        doubles_kernel[(1,)](x, x)

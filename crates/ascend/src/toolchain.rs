@@ -6,7 +6,7 @@ use std::time::Instant;
 use tilewright_ir as ir;
 use tilewright_ir::Diagnostic;
 use tilewright_passes::analysis::local_memory;
-use tilewright_passes::transform::{inline_calls, lower_descriptors};
+use tilewright_passes::transform::lower_descriptors;
 use tilewright_target::{
     Code, Fact, Family, GivenStage, LaunchShape, Missing, Passes, PythonEnvironment, Stage, StageKind, Stop,
     Target, Toolchain,
@@ -44,7 +44,9 @@ impl Target for Ascend {
 
     fn passes(&self) -> Passes {
         Passes::Tt(|module| {
-            inline_calls::run(module, 1)?;
+            // (Where tensors are in buffers, a function has no place of its own for them.)
+            ir::inline::run_where(module, &|_, _| true)?;
+            ir::pass::optimize(module)?;
             local_memory::check(module)?;
             lower_descriptors::run(module, None)
         })

@@ -132,12 +132,17 @@ impl Lower<'_> {
             Some(tt::RmwOp::And) => arith::Andi::build(&mut b, old, v).result(b.module),
             Some(tt::RmwOp::Or) => arith::Ori::build(&mut b, old, v).result(b.module),
             Some(tt::RmwOp::Xor) => arith::Xori::build(&mut b, old, v).result(b.module),
-            None if float => {
-                return Err(unsupported(self.m, op, "compare-and-swap of floats")
-                    .note("compare their bits: tensors and pointers of integers"));
-            }
             None => {
-                let same = arith::Cmpi::build(&mut b, old, v, arith::CmpIPredicate::Eq, Type::I1);
+                // Floats are the same where their bits are.
+                let [x, y] = [old, v].map(|v| match float {
+                    true => {
+                        let bits = b.module.bits(b.module.value_type(v));
+                        let ty = b.module.int_type(bits as u16);
+                        arith::Bitcast::build(&mut b, v, ty).out(b.module)
+                    }
+                    false => v,
+                });
+                let same = arith::Cmpi::build(&mut b, x, y, arith::CmpIPredicate::Eq, Type::I1);
                 let same = same.result(b.module);
                 arith::Select::build(&mut b, same, values[1], old).result(b.module)
             }

@@ -9,7 +9,7 @@ use tilewright_ir::dialect::hivm::ReduceKind;
 use tilewright_ir::dialect::{arith, hivm, memref, tt};
 use tilewright_ir::{Block, Builder, Module, Op, Opcode, Type, ascend};
 
-use super::instructions::vreduce;
+use super::instructions::{vbrc, vreduce};
 use super::unsupported;
 use super::vectors::{Lower, Result};
 
@@ -85,6 +85,39 @@ impl Lower<'_> {
         let axis = i64::from(gather.axis(self.m));
         let mut b = Builder::before(self.m, op);
         hivm::Vgather::build(&mut b, from, indices, out, None, Some(axis), &[]);
+        Ok(())
+    }
+}
+
+impl Lower<'_> {
+    /// How often each number occurs: counters that begin at 0, and the scalar unit goes through the elements.
+    pub fn histogram(&mut self, histogram: tt::Histogram) -> Result<()> {
+        let op = histogram.0;
+        let (src, result) = (histogram.src(self.m), histogram.result(self.m));
+        let (shape, bins, element) = (self.shape(src), self.shape(result)[0], self.element(result));
+        let values = self.elements(op, src)?;
+        let mask = histogram.mask(self.m).map(|mask| self.elements(op, mask)).transpose()?;
+        let out = self.out(op, false);
+        let zero = Builder::before(self.m, op).int(0, element);
+        vbrc(&mut Builder::before(self.m, op), zero, out, &[]);
+        let (indices, at) = self.nest(op, &shape);
+        let value = self.element_at(at, values, &indices);
+        let mut b = Builder::before(self.m, at);
+        let end = b.int(i64::from(bins), b.module.value_type(value));
+        // (Below 0 it is a large number without a sign.)
+        let counted = arith::Cmpi::build(&mut b, value, end, arith::CmpIPredicate::Ult, Type::I1);
+        let mut counted = counted.result(b.module);
+        if let Some(mask) = mask {
+            let mask = self.element_at(at, mask, &indices);
+            counted = arith::Andi::build(&mut Builder::before(self.m, at), counted, mask).result(self.m);
+        }
+        let at = self.either(at, counted).0;
+        let mut b = Builder::before(self.m, at);
+        let bin = arith::IndexCast::build(&mut b, value, Type::INDEX).out(b.module);
+        let before = memref::Load::build(&mut b, out, &[bin], element).result(b.module);
+        let one = b.int(1, element);
+        let after = arith::Addi::build(&mut b, before, one).result(b.module);
+        self.put_at(at, after, out, &[bin]);
         Ok(())
     }
 }

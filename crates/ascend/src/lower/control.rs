@@ -7,14 +7,14 @@
 //! }
 //! ```
 
-use tilewright_ir::dialect::{arith, memref, scf, tt, ttg};
+use tilewright_ir::dialect::{arith, memref, scf, tt};
 use tilewright_ir::memref::MemRef;
 use tilewright_ir::{Builder, InsertPoint, Op, Type, Value, ascend};
 
 use super::global::Part;
 use super::instructions::{mmad, nd2nz};
-use super::unsupported;
 use super::vectors::{Lower, Result};
+use super::{shows_whole, unsupported};
 
 /// Terms of a product of zeros.
 const DEPTH: u32 = 16;
@@ -140,10 +140,8 @@ impl Lower<'_> {
         for &(v, to) in handed {
             let from = self.buffers.get(&v).copied();
             let root = from.map(|mut from| {
-                while let Some(view) =
-                    self.m.defining_op(from).and_then(|d| ttg::MemdescReshape::cast(self.m, d))
-                {
-                    from = view.src(self.m);
+                while let Some(view) = self.m.defining_op(from).filter(|&d| shows_whole(self.m, d)) {
+                    from = self.m.operands(view)[0];
                 }
                 from
             });
@@ -194,6 +192,29 @@ impl Lower<'_> {
         // The arguments go when nothing uses them any more: behind what is erased at the end.
         self.done.push(op);
         self.unused.push((body, gone.to_vec()));
+    }
+
+    /// A loop whose end is not known where it begins. What it carries are numbers.
+    pub fn repeated(&mut self, repeated: scf::While) -> Result<()> {
+        let op = repeated.0;
+        let carried = self.m.operands(op).iter().chain(self.m.results(op)).copied().collect::<Vec<_>>();
+        if carried.iter().any(|&v| self.is_tensor(v) || self.m.is_ptr(self.m.value_type(v))) {
+            return Err(unsupported(self.m, op, "tensors and pointers that a `while` loop carries"));
+        }
+        let mut func = op;
+        while let Some(around) = self.m.parent_op(func).filter(|_| tt::Func::cast(self.m, func).is_none()) {
+            func = around;
+        }
+        if self.m.all_ops(func).into_iter().any(|op| tt::Dot::cast(self.m, op).is_some()) {
+            // (Its condition may be of one core alone.)
+            return Err(unsupported(self.m, op, "a `while` loop in a kernel that multiplies"));
+        }
+        for region in self.m.regions(op).to_vec() {
+            for block in self.m.region_blocks(region).to_vec() {
+                self.block(block)?;
+            }
+        }
+        Ok(())
     }
 
     /// A branch: each side puts what it gives into the same buffers.

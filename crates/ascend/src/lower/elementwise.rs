@@ -4,11 +4,11 @@
 //! %z = arith.addf %x, %y : tensor<64xf32>      =>  hivm.hir.vadd ins(%a, %b) outs(%c)
 //! ```
 
-use tilewright_ir::dialect::hivm::CompareMode;
-use tilewright_ir::dialect::{arith, hivm, math, memref};
+use tilewright_ir::dialect::hivm::{CompareMode, RoundMode};
+use tilewright_ir::dialect::{arith, hivm, math, memref, tt};
 use tilewright_ir::{Builder, Module, Op, Opcode, Type, Value, ascend};
 
-use super::instructions::{vbrc, vcast, vcmp, vector, vsel};
+use super::instructions::{vbrc, vcast, vcast_by, vcmp, vector, vsel};
 use super::unsupported;
 use super::vectors::{Lower, Result};
 
@@ -27,7 +27,7 @@ impl Lower<'_> {
                 _ => ins.push(self.buffer(op, v)?),
             }
         }
-        let wide = kind.needs_f32() && self.element(operands[0]) == Type::BF16;
+        let wide = kind.needs_f32(self.element(operands[0]));
         if wide {
             ins = ins.into_iter().map(|v| self.widened(op, v)).collect();
         }
@@ -41,9 +41,31 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// A buffer of bf16, or a number, as 32-bit floats.
+    /// The smaller of the larger of a number and a bound, and another bound. What is no number goes on where the operation says so.
+    pub fn clamp(&mut self, clamp: tt::Clampf) -> Result<()> {
+        let op = clamp.0;
+        if clamp.propagate_nan(self.m) {
+            return Err(unsupported(self.m, op, "a clamp that NaN goes through"));
+        }
+        let (x, bounds) = (clamp.x(self.m), [clamp.min(self.m), clamp.max(self.m)]);
+        let (shape, element) = (self.shape(x), self.element(x));
+        let mut from = self.buffer(op, x)?;
+        for (bound, kind) in bounds.into_iter().zip([hivm::Kind::Vmax, hivm::Kind::Vmin]) {
+            let bound = match self.numbers.get(&bound) {
+                Some(&number) => number,
+                None => self.buffer(op, bound)?,
+            };
+            let out = self.new_buffer(op, &shape, element, ascend::UB);
+            vector(&mut Builder::before(self.m, op), kind, &[from, bound], out, false);
+            from = out;
+        }
+        self.buffers.insert(clamp.result(self.m), from);
+        Ok(())
+    }
+
+    /// A buffer of 16-bit floats, or a number, as 32-bit floats.
     fn widened(&mut self, op: Op, v: Value) -> Value {
-        if self.m.value_type(v) == Type::BF16 {
+        if matches!(self.m.value_type(v), Type::F16 | Type::BF16) {
             return arith::Extf::build(&mut Builder::before(self.m, op), v, Type::F32).out(self.m);
         }
         let shape = self.shape(v);
@@ -88,15 +110,20 @@ enum Vector {
     Cast(bool),
     Compare(CompareMode, bool),
     Select,
+    /// A conversion between floats, rounded so; to one's own type: to a whole number.
+    Round(RoundMode),
 }
 
 impl Vector {
-    /// Whether it computes with floats of 16 and 32 bits, but not with bf16: such are widened, and the result rounded, which is what bf16 arithmetic means.
-    fn needs_f32(self) -> bool {
+    /// Whether it does not compute with floats of such 16 bits: they are widened, and the result rounded, which is what arithmetic of them means. (Whole numbers stay what they are.)
+    fn needs_f32(self, element: Type) -> bool {
         use hivm::Kind as H;
         match self {
-            Vector::Unary(_) => true,
-            Vector::Binary(kind, _) => matches!(kind, H::Vadd | H::Vsub | H::Vmul | H::Vdiv),
+            Vector::Unary(_) => element == Type::BF16,
+            Vector::Binary(kind, _) => {
+                element == Type::BF16 && matches!(kind, H::Vadd | H::Vsub | H::Vmul | H::Vdiv)
+            }
+            Vector::Round(_) => matches!(element, Type::F16 | Type::BF16),
             _ => false,
         }
     }
@@ -165,6 +192,26 @@ fn instruction(m: &Module, op: Op) -> Option<Vector> {
             }
             _ => return None,
         },
+        // (There are no vectors of fp64 that round.)
+        Opcode::Math(M::Floor | M::Ceil | M::Trunc | M::Round)
+            if m.element_type(m.value_type(m.result(op))) == Type::F64 =>
+        {
+            return None;
+        }
+        Opcode::Math(M::Floor) => Vector::Round(RoundMode::Floor),
+        Opcode::Math(M::Ceil) => Vector::Round(RoundMode::Ceil),
+        Opcode::Math(M::Trunc) => Vector::Round(RoundMode::Trunc),
+        Opcode::Math(M::Round) => Vector::Round(RoundMode::Round),
+        Opcode::Tt(tt::Kind::FpToFp) => {
+            let (from, to) = (m.operands(op)[0], m.result(op));
+            let types = [from, to].map(|v| m.element_type(m.value_type(v)));
+            match (types, tt::FpToFp(op).rounding(m)) {
+                ([Type::F32, Type::F16 | Type::BF16], Some(tt::RoundingMode::Rtz)) => {
+                    Vector::Round(RoundMode::Trunc)
+                }
+                _ => return None,
+            }
+        }
         Opcode::Math(kind) => Vector::Unary(match kind {
             M::Exp => H::Vexp,
             M::Exp2 => H::Vexp2,
@@ -190,5 +237,6 @@ fn emit(b: &mut Builder<'_>, kind: Vector, ins: &[Value], out: Value) {
         Vector::Cast(unsigned) => vcast(b, ins[0], out, unsigned),
         Vector::Compare(mode, unsigned) => vcmp(b, ins, out, mode, unsigned),
         Vector::Select => vsel(b, ins, out),
+        Vector::Round(mode) => vcast_by(b, ins[0], out, mode, false),
     };
 }

@@ -108,6 +108,11 @@ pub(super) fn vcast(b: &mut Builder<'_>, from: Value, out: Value, unsigned: bool
         (false, false) if m.bits(target) < m.bits(source) => RoundMode::TruncWithOverflow,
         _ => RoundMode::Rint,
     };
+    vcast_by(b, from, out, mode, unsigned)
+}
+
+/// Elements in another type, rounded so.
+pub(super) fn vcast_by(b: &mut Builder<'_>, from: Value, out: Value, mode: RoundMode, unsigned: bool) -> Op {
     let kind = unsigned.then_some(CastKind::Unsigned);
     hivm::Vcast::build(b, &[from], out, None, Some(mode), kind, None, None, &[]).0
 }

@@ -137,6 +137,13 @@ impl Lower<'_> {
     pub fn dot(&mut self, dot: tt::Dot) -> Result<()> {
         let op = dot.0;
         let (a, b, c, result) = (dot.a(self.m), dot.b(self.m), dot.c(self.m), dot.result(self.m));
+        let element = self.element(a);
+        if !matches!(element, Type::F16 | Type::BF16 | Type::F32 | Type::I8) {
+            let text = format!("products of {}", tilewright_ir::print_type(self.m, element));
+            return Err(
+                unsupported(self.m, op, text).note("the cube core multiplies fp16, bf16, fp32 and int8")
+            );
+        }
         if self.shape(a).len() != 2 {
             return self.dots(dot);
         }

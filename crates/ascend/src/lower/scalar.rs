@@ -363,7 +363,9 @@ impl Lower<'_> {
 
     /// An elementwise operation that vectors have no instruction for.
     pub fn elementwise_by_scalar(&mut self, op: Op, operands: &[Value]) -> Result<()> {
-        if !is_scalar(self.m, op) {
+        let half = matches!(self.m.opcode(op), Some(Opcode::Tt(tt::Kind::Mulhiui)))
+            && self.m.bits(self.element(operands[0])) <= 32;
+        if !half && !is_scalar(self.m, op) {
             return Err(unsupported(self.m, op, format!("`{}` of tensors", self.m.op_name(op))));
         }
         let mut sources = Vec::new();
@@ -378,12 +380,30 @@ impl Lower<'_> {
         for (&v, &source) in operands.iter().zip(&sources) {
             map.insert(v, self.element_at(at, source, &indices));
         }
-        let clone = self.m.clone_op(op, &mut map);
-        let number = self.m.result(clone);
-        self.m.set_value_type(number, element);
-        self.m.insert_before(clone, at);
+        let number = match half {
+            true => self.upper_half(at, operands.iter().map(|v| map[v]).collect(), element),
+            false => {
+                let clone = self.m.clone_op(op, &mut map);
+                let number = self.m.result(clone);
+                self.m.set_value_type(number, element);
+                self.m.insert_before(clone, at);
+                number
+            }
+        };
         self.put_at(at, number, out, &indices);
         Ok(())
+    }
+
+    /// The upper half of a product of numbers without a sign.
+    pub fn upper_half(&mut self, at: Op, factors: Vec<Value>, element: Type) -> Value {
+        let bits = i64::from(self.m.bits(element));
+        let mut b = Builder::before(self.m, at);
+        let wide = factors.into_iter().map(|v| arith::Extui::build(&mut b, v, Type::I64).out(b.module));
+        let wide: Vec<Value> = wide.collect();
+        let product = arith::Muli::build(&mut b, wide[0], wide[1]).result(b.module);
+        let by = b.int(bits, Type::I64);
+        let upper = arith::Shrui::build(&mut b, product, by).result(b.module);
+        arith::Trunci::build(&mut b, upper, element).out(b.module)
     }
 
     /// What a reduction or a scan does with two elements of each tensor, in front of an operation.
@@ -520,5 +540,5 @@ impl Lower<'_> {
 fn is_scalar(m: &Module, op: Op) -> bool {
     use arith::Kind as A;
     let Some(Opcode::Arith(kind)) = m.opcode(op) else { return false };
-    !matches!(kind, A::Ceildivsi | A::Ceildivui | A::Floordivsi | A::Bitcast | A::Remf)
+    !matches!(kind, A::Ceildivsi | A::Ceildivui | A::Floordivsi | A::Remf)
 }

@@ -11,7 +11,7 @@
 //! ```
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tilewright_ir::dialect::{arith, hivm, memref, scf, tt, ttg};
+use tilewright_ir::dialect::{arith, hivm, llvm, memref, scf, tt, ttg, ttng};
 use tilewright_ir::{
     AttrKind, Block, Builder, Diagnostic, Module, Op, Opcode, Trait, Type, TypeKind, Value, ascend, pass,
 };
@@ -29,6 +29,7 @@ pub(super) fn run(module: &mut Module) -> Result<()> {
     let functions: Vec<tt::Func> =
         module.block_ops(module.body()).filter_map(|op| tt::Func::cast(module, op)).collect();
     for func in functions {
+        bytes_of_truth(module, func.0);
         let mut lower = Lower {
             m: module,
             buffers: FxHashMap::default(),
@@ -60,6 +61,43 @@ pub(super) fn run(module: &mut Module) -> Result<()> {
         }
     }
     pass::optimize(module)
+}
+
+/// Pointers to truth values are pointers to the bytes that these are in memory: what converts such a pointer goes.
+fn bytes_of_truth(m: &mut Module, func: Op) {
+    let mut values = Vec::new();
+    for op in m.all_ops(func) {
+        values.extend(m.results(op));
+        let blocks = m.regions(op).iter().flat_map(|&region| m.region_blocks(region));
+        values.extend(blocks.flat_map(|&block| m.block_args(block).to_vec()));
+    }
+    for v in values {
+        let mut kind = m.type_kind(m.value_type(v)).clone();
+        match &mut kind {
+            TypeKind::Ptr { pointee, .. } if *pointee == Type::I1 => *pointee = Type::I8,
+            TypeKind::Tensor { element, .. } => {
+                let mut pointer = m.type_kind(*element).clone();
+                let TypeKind::Ptr { pointee, .. } = &mut pointer else { continue };
+                if *pointee != Type::I1 {
+                    continue;
+                }
+                *pointee = Type::I8;
+                *element = m.ty(pointer);
+            }
+            _ => continue,
+        }
+        let ty = m.ty(kind);
+        m.set_value_type(v, ty);
+    }
+    for op in m.all_ops(func) {
+        if tt::Bitcast::cast(m, op).is_some() {
+            let (src, result) = (m.operands(op)[0], m.result(op));
+            if m.value_type(src) == m.value_type(result) {
+                m.replace_all_uses(result, src);
+                m.erase_op(op);
+            }
+        }
+    }
 }
 
 pub(super) struct Lower<'m> {
@@ -96,27 +134,64 @@ impl Lower<'_> {
         use tt::Kind as T;
         use ttg::Kind as G;
         match self.m.opcode(op) {
+            Some(Opcode::Ttg(ttg::Kind::RemotePtr))
+            | Some(Opcode::Ttng(ttng::Kind::ClusterCtaRank))
+            | Some(Opcode::Tt(tt::Kind::ProgramBarrier)) => Err(unsupported(
+                self.m,
+                op,
+                "programs that reach each other's buffers and wait for each other (tle.remote, tle.distributed_barrier)",
+            )
+            .note("a core reaches no local memory of another one: what programs hand each other goes through global memory, to a later launch")),
             Some(Opcode::Scf(scf::Kind::For)) => self.looped(scf::For(op)),
             Some(Opcode::Scf(scf::Kind::If)) => self.branch(scf::If(op)),
+            Some(Opcode::Scf(scf::Kind::While)) => self.repeated(scf::While(op)),
             Some(Opcode::Ttg(kind)) => match kind {
                 G::LocalAlloc => self.alloc(ttg::LocalAlloc(op)),
                 G::LocalLoad => self.load(ttg::LocalLoad(op)),
                 G::LocalStore => self.store(ttg::LocalStore(op)),
                 G::CopyGlobalToLocal | G::CopyLocalToGlobal | G::CopyLocal => self.copy(op, kind),
-                G::MemdescReshape | G::MemdescSubslice | G::MemdescSubview => Ok(()),
+                G::MemdescReshape | G::MemdescReinterpret | G::MemdescSubslice | G::MemdescSubview => Ok(()),
                 G::LocalPtr => {
                     // Where it is read or written, it is taken apart.
                     self.done.push(op);
                     Ok(())
                 }
+                G::Barrier => {
+                    // A program has one thread, whose accesses flags keep in order.
+                    self.done.push(op);
+                    Ok(())
+                }
                 _ => Err(unsupported(self.m, op, format!("`{}`", self.m.op_name(op)))),
             },
+            Some(Opcode::Llvm(llvm::Kind::Assume)) => {
+                self.done.push(op);
+                Ok(())
+            }
             Some(Opcode::Tt(T::Load)) => self.load_global(tt::Load(op)),
             Some(Opcode::Tt(T::Store)) => self.store_global(tt::Store(op)),
             Some(Opcode::Tt(T::AtomicRmw)) => self.combine_global(tt::AtomicRmw(op)),
             Some(Opcode::Tt(T::AtomicCas)) => self.swap_global(tt::AtomicCas(op)),
             Some(Opcode::Hivm(_) | Opcode::HivmMore(_)) => Ok(()),
             Some(Opcode::Tt(T::GetProgramId | T::GetNumPrograms | T::Return)) => Ok(()),
+            Some(Opcode::Tt(T::Mulhiui)) if self.is_number(op) => {
+                let (factors, result) = (self.m.operands(op).to_vec(), self.m.result(op));
+                let ty = self.m.value_type(result);
+                if self.m.bits(ty) > 32 {
+                    return Err(unsupported(self.m, op, "upper halves of products of 64 bits"));
+                }
+                let half = self.upper_half(op, factors, ty);
+                self.m.replace_all_uses(result, half);
+                self.done.push(op);
+                Ok(())
+            }
+            Some(Opcode::Tt(T::Bitcast)) if self.is_number(op) => {
+                let (src, result) = (self.m.operands(op)[0], self.m.result(op));
+                let ty = self.m.value_type(result);
+                let cast = arith::Bitcast::build(&mut Builder::before(self.m, op), src, ty).out(self.m);
+                self.m.replace_all_uses(result, cast);
+                self.done.push(op);
+                Ok(())
+            }
             Some(Opcode::Tt(T::Addptr)) => {
                 // Where copies are made of it, it is taken apart.
                 self.done.push(op);
@@ -125,8 +200,10 @@ impl Lower<'_> {
             _ => {
                 let values = self.m.operands(op).iter().chain(self.m.results(op));
                 let on_tensors = values.copied().any(|v| self.is_tensor(v));
-                let scalar =
-                    matches!(self.m.opcode(op), Some(Opcode::Arith(_) | Opcode::Scf(scf::Kind::Yield)));
+                let scalar = matches!(
+                    self.m.opcode(op),
+                    Some(Opcode::Arith(_) | Opcode::Scf(scf::Kind::Yield | scf::Kind::Condition))
+                );
                 match on_tensors {
                     false if scalar => Ok(()),
                     false if matches!(self.m.opcode(op), Some(Opcode::Math(_))) => self.of_one(op),
@@ -135,6 +212,12 @@ impl Lower<'_> {
                 }
             }
         }
+    }
+
+    /// Whether an operation is on numbers alone: no tensors, and no pointers.
+    fn is_number(&self, op: Op) -> bool {
+        let mut values = self.m.operands(op).iter().chain(self.m.results(op));
+        values.all(|&v| !self.is_tensor(v) && !self.m.is_ptr(self.m.value_type(v)))
     }
 
     // ---- buffers -----------------------------------------------------------------------------------------------
@@ -354,8 +437,9 @@ impl Lower<'_> {
             let same_place = matches!(
                 self.m.opcode(used.op),
                 Some(
-                    Opcode::Tt(tt::Kind::Trans | tt::Kind::Reshape | tt::Kind::ExpandDims)
-                        | Opcode::Arith(arith::Kind::Truncf)
+                    Opcode::Tt(
+                        tt::Kind::Trans | tt::Kind::Reshape | tt::Kind::ExpandDims | tt::Kind::Bitcast
+                    ) | Opcode::Arith(arith::Kind::Truncf)
                 )
             );
             if same_place {
@@ -484,6 +568,7 @@ impl Lower<'_> {
             Some(Opcode::Tt(T::Reduce)) => return self.reduce(tt::Reduce(op)),
             Some(Opcode::Tt(T::Scan)) => return self.scan(tt::Scan(op)),
             Some(Opcode::Tt(T::Gather)) => return self.gather(tt::Gather(op)),
+            Some(Opcode::Tt(T::Histogram)) => return self.histogram(tt::Histogram(op)),
             Some(Opcode::Tt(T::Dot)) => return self.dot(tt::Dot(op)),
             Some(Opcode::Tt(T::Trans)) => return self.transpose(tt::Trans(op)),
             Some(Opcode::Tt(T::ExtractSlice | T::InsertSlice | T::ExtractTile | T::InsertTile)) => {
@@ -535,6 +620,14 @@ impl Lower<'_> {
                 let view = self.reshaped(op, from, &shape);
                 self.buffers.insert(result, view);
             }
+            // The same bytes, read as something else.
+            Some(Opcode::Tt(T::Bitcast)) if self.element(result) != Type::I1 => {
+                let from = self.buffer(op, operands[0])?;
+                let (shape, element) = (self.shape(from), self.element(result));
+                let view = self.seen_as(op, from, &shape, element);
+                self.buffers.insert(result, view);
+            }
+            Some(Opcode::Tt(T::Clampf)) => self.clamp(tt::Clampf(op))?,
             Some(Opcode::Tt(T::Broadcast)) => {
                 if let Some(&number) = self.numbers.get(&operands[0]) {
                     self.numbers.insert(result, number);
@@ -605,6 +698,15 @@ impl Lower<'_> {
 
     /// The operation on one number, for a tensor whose elements are all the same.
     fn number(&mut self, op: Op, operands: &[Value]) -> Result<()> {
+        if let Some(Opcode::Tt(tt::Kind::Mulhiui)) = self.m.opcode(op) {
+            let element = self.element(operands[0]);
+            if self.m.bits(element) > 32 {
+                return Err(unsupported(self.m, op, "upper halves of products of 64 bits"));
+            }
+            let half = self.upper_half(op, operands.iter().map(|v| self.numbers[v]).collect(), element);
+            self.numbers.insert(self.m.result(op), half);
+            return Ok(());
+        }
         let mut map: FxHashMap<Value, Value> = operands.iter().map(|v| (*v, self.numbers[v])).collect();
         let clone = self.m.clone_op(op, &mut map);
         let result = self.m.result(op);
@@ -618,11 +720,21 @@ impl Lower<'_> {
 
     /// The same elements in row-major order under another shape.
     pub fn reshaped(&mut self, op: Op, buffer: Value, shape: &[u32]) -> Value {
+        let element = self.element(buffer);
+        self.seen_as(op, buffer, shape, element)
+    }
+
+    /// The same bytes under another shape, as elements of another type of as many bits.
+    fn seen_as(&mut self, op: Op, buffer: Value, shape: &[u32], as_element: Type) -> Value {
         let mut kind = self.m.type_kind(self.m.value_type(buffer)).clone();
-        if let TypeKind::MemDesc { shape: of, .. } = &mut kind {
-            *of = shape.into();
+        if let TypeKind::MemDesc { shape: of, element, .. } = &mut kind {
+            (*of, *element) = (shape.into(), as_element);
         }
         let ty = self.m.ty(kind);
-        ttg::MemdescReshape::build(&mut Builder::before(self.m, op), buffer, ty).result(self.m)
+        let b = &mut Builder::before(self.m, op);
+        match as_element == b.module.element_type(b.module.value_type(buffer)) {
+            true => ttg::MemdescReshape::build(b, buffer, ty).result(b.module),
+            false => ttg::MemdescReinterpret::build(b, buffer, None, ty).result(b.module),
+        }
     }
 }
