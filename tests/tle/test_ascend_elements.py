@@ -392,5 +392,60 @@ def doubles_kernel(x, out):
 def test_products_that_the_cube_core_has_not(monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_BACKEND", "npusim")
     x = np.zeros((16, 16), "float64")
-    with pytest.raises(triton.CompilationError, match=r"products of f64 on ascend:910b(.|\n)*fp16, bf16, fp32 and int8"):
+    with pytest.raises(
+        triton.CompilationError, match=r"products of f64 on ascend:910b(.|\n)*fp16, bf16, fp32 and int8"
+    ):
         doubles_kernel[(1,)](x, x)
+
+
+@triton.jit
+def walking_kernel(x, index, out, rounds, stride, N: tl.constexpr):
+    i = tl.arange(0, N)
+    p = x + tl.load(index + i)
+    total = tl.zeros((N,), tl.float32)
+    for r in range(rounds):
+        total += tl.load(p, mask=i != r, other=100.0)
+        p += stride + i % 2
+    tl.store(out + i, total * 2 + tl.load(p))
+
+
+@pytest.mark.parametrize("rounds", [0, 3])
+def test_pointers_to_anywhere_that_a_loop_moves(rounds):
+    x, index, out = some(200), some(32, low=0, high=150, dtype="int32"), np.zeros(32, np.float32)
+    walking_kernel[(1,)](x, index, out, rounds, 7, 32)
+    i, want = np.arange(32), np.zeros(32, np.float32)
+    for r in range(rounds):
+        want += np.where(i == r, 100, x[index + r * (7 + i % 2)])
+    np.testing.assert_array_equal(out, want * 2 + x[index + rounds * (7 + i % 2)])
+
+
+@triton.jit
+def exchanged_kernel(x, index, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    p, q = x + tl.load(index + i), x + tl.load(index + N + i)
+    for _ in range(3):
+        p, q = q, p + 1
+    tl.store(out + i, tl.load(p) + tl.load(q))
+
+
+def test_pointers_that_change_places(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "npusim")
+    x, index = some(64), some(64, low=0, high=40, dtype="int32")
+    with pytest.raises(triton.CompilationError, match="pointers that a loop carries and that change places"):
+        exchanged_kernel[(1,)](x, index, np.zeros(32, np.float32), 32)
+
+
+@triton.jit
+def truths_kernel(x, flags, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    taken = tl.load(flags + i)
+    tl.store(out + i, tl.where(taken, tl.load(x + i), -1.0))
+    tl.store(flags + i, tl.load(x + i) > 0)
+
+
+def test_truth_values_in_memory():
+    x, flags, out = some(32), some(32, low=0, high=2, dtype="bool"), np.zeros(32, np.float32)
+    before = flags.copy()
+    truths_kernel[(1,)](x, flags, out, 32)
+    np.testing.assert_array_equal(out, np.where(before, x, -1))
+    np.testing.assert_array_equal(flags, x > 0)

@@ -106,6 +106,26 @@ def kernel(a_ptr, w_ptr, out, N: tl.constexpr):
 }
 
 #[test]
+fn numbers_of_one_vector_core_that_all_cores_need() {
+    let source = "
+def kernel(x, a_ptr, out, rounds, N: tl.constexpr):
+    i, j = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
+    total = tl.zeros((N, N), tl.float32)
+    for r in range(rounds):
+        far = tl.max(tl.load(x + r * N + tl.arange(0, N)), 0).to(tl.int32)
+        total += tl.dot(tl.load(a_ptr + far + i * N + j), tl.load(a_ptr + i * N + j)) * 2.0
+    tl.store(out + i * N + j, total)
+";
+    let mut far = vec![0.0; 48];
+    (far[3], far[17], far[47]) = (7.0, 2.0, 11.0);
+    let arrays = vec![far, numbers(300, 1), vec![0.0; 256]];
+    let (text, report, _) =
+        check_within(&case(source, "*fp32, *fp32, *fp32, i32, 16", 1, arrays, vec![3]), 0.0);
+    assert!(text.contains("arith.constant 32 : i8"), "{text}");
+    assert!(report.contains("the cores wait for each other"), "{report}");
+}
+
+#[test]
 fn indices_that_begin_again() {
     let source = "
 def kernel(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):

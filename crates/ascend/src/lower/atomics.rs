@@ -14,6 +14,7 @@ use tilewright_ir::dialect::{arith, hivm_more, memref, tt};
 use tilewright_ir::memref::MemRef;
 use tilewright_ir::{Builder, Module, Op, Opcode, Type, Value, ascend};
 
+use super::scalar::Scattered;
 use super::unsupported;
 use super::vectors::{Lower, Result};
 
@@ -80,22 +81,15 @@ impl Lower<'_> {
             return Err(unsupported(self.m, op, "truth values in global memory"));
         }
         let shape = if scalar { vec![1] } else { self.shape(result) };
-        let places = self.places(op, pointers)?;
-        let mut given = Vec::new();
-        for v in operands.into_iter().flatten().chain(mask) {
-            given.push(self.elements(op, v)?);
-        }
+        let given = operands.into_iter().flatten();
+        let given = given.map(|v| self.elements(op, v)).collect::<Result<Vec<_>>>()?;
         let out = self.new_buffer(op, &shape, element, ascend::UB);
-        let (indices, mut at) = self.nest(op, &shape);
-        if mask.is_some() {
-            let condition = given.pop().expect("the mask comes last");
-            let condition = self.element_at(at, condition, &indices);
-            let (then, otherwise) = self.either(at, condition);
+        let Scattered { places, indices, at, elsewhere } = self.scattered(op, pointers, mask, &shape)?;
+        if let Some(elsewhere) = elsewhere {
             let float = self.m.is_float(element);
-            let mut b = Builder::before(self.m, otherwise);
+            let mut b = Builder::before(self.m, elsewhere);
             let zero = if float { b.float(0.0, element) } else { b.int(0, element) };
-            self.put_at(otherwise, zero, out, &indices);
-            at = then;
+            self.put_at(elsewhere, zero, out, &indices);
         }
         let (memory, own) = self.place_at(at, &places, element, &indices);
         let old = memref::Load::build(&mut Builder::before(self.m, at), memory, &own, element);

@@ -10,9 +10,11 @@
 use tilewright_ir::dialect::{arith, memref, scf, tt};
 use tilewright_ir::memref::MemRef;
 use tilewright_ir::{Builder, InsertPoint, Op, Type, Value, ascend};
+use tilewright_passes::analysis::affine::Affine;
 
 use super::global::Part;
 use super::instructions::{mmad, nd2nz};
+use super::scalar::{Elements, Places};
 use super::vectors::{Lower, Result};
 use super::{shows_whole, unsupported};
 
@@ -32,6 +34,16 @@ impl Lower<'_> {
         // Pointers are taken apart where they are used.
         let pointers: Vec<usize> =
             (0..init.len()).filter(|&i| self.m.is_ptr(self.element(init[i]))).collect();
+        let walking: Vec<usize> = pointers
+            .iter()
+            .copied()
+            .filter(|&i| self.is_tensor(args[i]) && !self.is_block(args[i]))
+            .collect();
+        for &i in &walking {
+            let offsets = self.offsets_of(op, init[i])?;
+            self.carried.insert(args[i], offsets);
+            self.carried.insert(results[i], offsets);
+        }
         let carried = |i: &usize| self.is_tensor(init[*i]) && !pointers.contains(i);
         let carried: Vec<usize> = (0..init.len()).filter(carried).collect();
         for &i in &carried {
@@ -48,6 +60,8 @@ impl Lower<'_> {
             self.buffers.insert(results[i], buffer);
         }
         self.block(body)?;
+        let walking: Vec<(Value, Value)> = walking.into_iter().map(|i| (yielded[i], args[i])).collect();
+        self.walk_on(last, &walking)?;
         self.carry_on(
             last,
             &carried.iter().map(|&i| (yielded[i], self.buffers[&args[i]])).collect::<Vec<_>>(),
@@ -65,6 +79,51 @@ impl Lower<'_> {
             {
                 self.without_iterations(looped, dot, sum)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Whether pointers lead to a block, as the engines copy it.
+    fn is_block(&self, pointers: Value) -> bool {
+        let found = |affine: Affine<'_>| affine.wrapping(pointers).is_ok();
+        found(Affine::of_indices(self.m)) || found(Affine::new(self.m))
+    }
+
+    /// Where pointers that are no block lead: from which argument of the kernel on, and a buffer with how many elements.
+    fn offsets_of(&mut self, op: Op, pointers: Value) -> Result<(Value, Value)> {
+        let places = self.places(op, pointers)?;
+        let Places::Global(base, terms) = places else {
+            return Err(unsupported(self.m, op, "pointers into a buffer that a loop carries"));
+        };
+        let shape = self.shape(pointers);
+        let offsets = self.new_buffer(op, &shape, Type::I64, ascend::UB);
+        self.put_sums(op, &terms, offsets, &shape);
+        Ok((base, offsets))
+    }
+
+    /// Puts the sums of numbers into a buffer, element by element.
+    fn put_sums(&mut self, op: Op, terms: &[Elements], into: Value, shape: &[u32]) {
+        let (indices, at) = self.nest(op, shape);
+        let sum = self.sum_at(at, terms, &indices);
+        let sum = sum.unwrap_or_else(|| Builder::before(self.m, at).int(0, Type::I64));
+        self.put_at(at, sum, into, &indices);
+    }
+
+    /// Pointers that are no block go on to where the next iteration has them.
+    fn walk_on(&mut self, end: Op, walking: &[(Value, Value)]) -> Result<()> {
+        for &(to, arg) in walking {
+            let (base, offsets) = self.carried[&arg];
+            let others = walking.iter().filter(|(_, other)| *other != arg);
+            let others: Vec<Value> = others.map(|(_, other)| self.carried[other].1).collect();
+            let Places::Global(from, terms) = self.places(end, to)? else {
+                return Err(unsupported(self.m, end, "pointers into a buffer that a loop carries"));
+            };
+            let takes = |term: &Elements| matches!(term, Elements::Buffer(b) if others.contains(b));
+            if from != base || terms.iter().any(takes) {
+                return Err(unsupported(self.m, end, "pointers that a loop carries and that change places"));
+            }
+            let shape = self.shape(arg);
+            self.put_sums(end, &terms, offsets, &shape);
         }
         Ok(())
     }

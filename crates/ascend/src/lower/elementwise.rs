@@ -41,15 +41,13 @@ impl Lower<'_> {
         Ok(())
     }
 
-    /// The smaller of the larger of a number and a bound, and another bound. What is no number goes on where the operation says so.
+    /// The smaller of the larger of a number and a bound, and another bound. What is no number goes on where the operation says so: it is unlike itself.
     pub fn clamp(&mut self, clamp: tt::Clampf) -> Result<()> {
         let op = clamp.0;
-        if clamp.propagate_nan(self.m) {
-            return Err(unsupported(self.m, op, "a clamp that NaN goes through"));
-        }
         let (x, bounds) = (clamp.x(self.m), [clamp.min(self.m), clamp.max(self.m)]);
         let (shape, element) = (self.shape(x), self.element(x));
-        let mut from = self.buffer(op, x)?;
+        let src = self.buffer(op, x)?;
+        let mut from = src;
         for (bound, kind) in bounds.into_iter().zip([hivm::Kind::Vmax, hivm::Kind::Vmin]) {
             let bound = match self.numbers.get(&bound) {
                 Some(&number) => number,
@@ -57,6 +55,14 @@ impl Lower<'_> {
             };
             let out = self.new_buffer(op, &shape, element, ascend::UB);
             vector(&mut Builder::before(self.m, op), kind, &[from, bound], out, false);
+            from = out;
+        }
+        if clamp.propagate_nan(self.m) {
+            let none = self.new_buffer(op, &shape, Type::I1, ascend::UB);
+            let out = self.new_buffer(op, &shape, element, ascend::UB);
+            let mut b = Builder::before(self.m, op);
+            vcmp(&mut b, &[src, src], none, CompareMode::Ne, false);
+            vsel(&mut b, &[none, src, from], out);
             from = out;
         }
         self.buffers.insert(clamp.result(self.m), from);

@@ -303,7 +303,7 @@ impl Halves<'_> {
     /// What one of the vector cores writes to the workspace, and the other one reads.
     fn crossed(&self) -> Vec<Value> {
         let shared = self.ops.iter().filter_map(|&op| ttg::LocalAlloc::cast(self.m, op));
-        let shared = shared.map(|a| a.result(self.m)).filter(|&v| space(self.m, v) == ascend::WORKSPACE.name);
+        let shared = shared.map(|a| a.result(self.m)).filter(|&v| space(self.m, v) == ascend::GLOBAL.name);
         let crosses = |&v: &Value| {
             let mut found = Vec::new();
             let mut written = false;

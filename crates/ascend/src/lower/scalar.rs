@@ -38,6 +38,18 @@ pub(super) enum Places {
     Buffer(Value, Vec<Elements>),
 }
 
+/// What loops go through that deal with one element after the other.
+pub(super) struct Scattered {
+    /// Where all of them lie.
+    pub places: Places,
+    /// The indices of the one that is dealt with.
+    pub indices: Vec<Value>,
+    /// The operation in front of which it is.
+    pub at: Op,
+    /// The one where its mask does not hold, if there is a mask.
+    pub elsewhere: Option<Op>,
+}
+
 impl Lower<'_> {
     // ---- loops -------------------------------------------------------------------------------------------------
 
@@ -118,6 +130,9 @@ impl Lower<'_> {
 
     /// Where pointers lead.
     pub fn places(&mut self, op: Op, pointers: Value) -> Result<Places> {
+        if let Some(&(base, offsets)) = self.carried.get(&pointers) {
+            return Ok(Places::Global(base, vec![Elements::Buffer(offsets)]));
+        }
         let Some(made) = self.m.defining_op(pointers) else {
             return match self.is_tensor(pointers) {
                 false => Ok(Places::Global(pointers, Vec::new())),
@@ -219,42 +234,64 @@ impl Lower<'_> {
         indices: &[Value],
         rank: usize,
     ) -> Value {
-        let mut offset = None;
-        for &term in terms {
-            let number = self.element_at(at, term, indices);
-            let mut b = Builder::before(self.m, at);
-            let number = widened(&mut b, number);
-            offset = Some(match offset {
-                Some(sum) => arith::Addi::build(&mut b, sum, number).result(b.module),
-                None => number,
-            });
-        }
+        let offset = self.sum_at(at, terms, indices);
         let one = Builder::before(self.m, at).int(1, Type::I64);
         let address = Address { base, offset, strides: vec![Some(one); rank] };
         self.view(at, &address, element, &Part::first(&vec![one; rank]))
     }
 
+    /// The sum of an element of each; none of none.
+    pub fn sum_at(&mut self, at: Op, terms: &[Elements], indices: &[Value]) -> Option<Value> {
+        let mut sum = None;
+        for &term in terms {
+            let number = self.element_at(at, term, indices);
+            let mut b = Builder::before(self.m, at);
+            let number = widened(&mut b, number);
+            sum = Some(match sum {
+                Some(sum) => arith::Addi::build(&mut b, sum, number).result(b.module),
+                None => number,
+            });
+        }
+        sum
+    }
+
     // ---- memory ------------------------------------------------------------------------------------------------
+
+    /// Loops over the elements that pointers of a shape lead to, of which a mask leaves some.
+    pub fn scattered(
+        &mut self,
+        op: Op,
+        pointers: Value,
+        mask: Option<Value>,
+        shape: &[u32],
+    ) -> Result<Scattered> {
+        let places = self.places(op, pointers)?;
+        let mask = mask.map(|mask| self.elements(op, mask)).transpose()?;
+        let (indices, mut at) = self.nest(op, shape);
+        let mut elsewhere = None;
+        if let Some(mask) = mask {
+            let condition = self.element_at(at, mask, &indices);
+            let (then, otherwise) = self.either(at, condition);
+            (at, elsewhere) = (then, Some(otherwise));
+        }
+        Ok(Scattered { places, indices, at, elsewhere })
+    }
 
     /// A load from anywhere.
     pub fn load_scattered(&mut self, load: tt::Load) -> Result<()> {
         let op = load.0;
         let result = load.result(self.m);
         let (shape, element) = (self.shape(result), self.element(result));
-        let places = self.places(op, load.ptr(self.m))?;
-        let mask = load.mask(self.m).map(|mask| self.elements(op, mask)).transpose()?;
         let other = match load.other(self.m) {
             Some(other) => self.elements(op, other)?,
             None => Elements::Number(self.other(load)),
         };
         let buffer = self.out(op, false);
-        let (indices, mut at) = self.nest(op, &shape);
-        if let Some(mask) = mask {
-            let condition = self.element_at(at, mask, &indices);
-            let (then, otherwise) = self.either(at, condition);
-            let other = self.element_at(otherwise, other, &indices);
-            self.put_at(otherwise, other, buffer, &indices);
-            at = then;
+        let (pointers, mask) = (load.ptr(self.m), load.mask(self.m));
+        let Scattered { places, indices, at, elsewhere } = self.scattered(op, pointers, mask, &shape)?;
+        if let Some(elsewhere) = elsewhere {
+            let other = self.element_at(elsewhere, other, &indices);
+            self.put_at(elsewhere, other, buffer, &indices);
         }
         let (memory, own) = self.place_at(at, &places, element, &indices);
         let value = memref::Load::build(&mut Builder::before(self.m, at), memory, &own, element);
@@ -273,17 +310,11 @@ impl Lower<'_> {
         kind: Option<AtomicKind>,
     ) -> Result<()> {
         let (shape, element) = (self.shape(value), self.element(value));
-        let places = self.places(op, pointers)?;
-        let mask = mask.map(|mask| self.elements(op, mask)).transpose()?;
         let values = match kind {
             None => self.elements(op, value)?,
             Some(_) => Elements::Buffer(self.buffer(op, value)?),
         };
-        let (indices, mut at) = self.nest(op, &shape);
-        if let Some(mask) = mask {
-            let condition = self.element_at(at, mask, &indices);
-            at = self.either(at, condition).0;
-        }
+        let Scattered { places, indices, at, .. } = self.scattered(op, pointers, mask, &shape)?;
         match (kind, &places, values) {
             (Some(kind), Places::Global(base, terms), Elements::Buffer(buffer)) => {
                 let to = self.view_at(at, *base, terms, element, &indices, shape.len());

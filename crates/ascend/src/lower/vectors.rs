@@ -35,6 +35,7 @@ pub(super) fn run(module: &mut Module) -> Result<()> {
             buffers: FxHashMap::default(),
             copies: FxHashMap::default(),
             numbers: FxHashMap::default(),
+            carried: FxHashMap::default(),
             done: Vec::new(),
             unused: Vec::new(),
             stored: FxHashSet::default(),
@@ -108,6 +109,8 @@ pub(super) struct Lower<'m> {
     pub copies: FxHashMap<(Value, &'static str), Value>,
     /// Tensors whose elements are all this number.
     pub numbers: FxHashMap<Value, Value>,
+    /// Where pointers lead that a loop carries and that are no block: from an argument of the kernel on, by so many elements.
+    pub carried: FxHashMap<Value, (Value, Value)>,
     /// What has been replaced, in order.
     pub done: Vec<Op>,
     /// Arguments of loops that nothing uses when what was replaced is gone.
