@@ -300,10 +300,94 @@ def remote_kernel(out, mesh: tl.constexpr):
     tle.distributed_barrier(mesh)
 
 
-def test_remote_buffers():
+def test_remote_buffers(everywhere):
     out = np.zeros(32, "int32")
     remote_kernel[(2,)](out, tle.device_mesh({"block_cluster": 2}))
     np.testing.assert_array_equal(out, np.concatenate([np.arange(16) + 100, np.arange(16)]))
+
+
+@triton.jit
+def ring_kernel(x, out, n, mesh: tl.constexpr, N: tl.constexpr):
+    """The sum over a cluster: each program adds what its neighbour holds, as often as there are others."""
+    i = tl.arange(0, N)
+    rank = tle.shard_id(mesh, "block_cluster")
+    at = tl.program_id(0) * N + i
+    held = tle.dsa.alloc([N], tl.float32, tle.dsa.ascend.UB)
+    tail = tl.minimum(n - tl.program_id(0) * N, N)
+    tle.dsa.to_buffer(tl.zeros((N,), tl.float32), bind_buffer=held)
+    tle.dsa.copy(x + at, held, [tail])
+    total = tle.dsa.to_tensor(held)
+    for step in tl.static_range(3):
+        tle.distributed_barrier(mesh)
+        there = tle.remote(held, shard_id=(rank + 1) % 4, scope=mesh)
+        came = tl.load(tle.dsa.local_ptr(there, (i,)))
+        tle.distributed_barrier(mesh)
+        tle.dsa.to_buffer(came, bind_buffer=held)
+        total += came
+    tl.store(out + at, total)
+    tle.distributed_barrier(mesh)
+    # The last one writes into the first one's buffer.
+    if rank == 3:
+        first = tle.dsa.local_ptr(tle.remote(held, shard_id=0, scope=mesh), (i,))
+        tl.store(first, i.to(tl.float32))
+    tle.distributed_barrier(mesh)
+    if rank == 0:
+        tle.dsa.copy(held, out + 8 * N + tl.program_id(0) // 4 * N + i, [N])
+
+
+def test_a_ring_of_buffers(everywhere):
+    x = numbers(8 * 16 - 5).astype("float32")
+    out = np.zeros(10 * 16, "float32")
+    ring_kernel[(2,)](x, out, x.size, tle.device_mesh({"block_cluster": 4}), 16)
+    rows = np.concatenate([x, np.zeros(5, "float32")]).reshape(2, 4, 16)
+    want = np.broadcast_to(rows.sum(1, keepdims=True), rows.shape)
+    np.testing.assert_array_equal(out[:128].reshape(rows.shape), want)
+    np.testing.assert_array_equal(out[128:].reshape(2, 16), [np.arange(16)] * 2)
+
+
+@triton.jit
+def unordered_kernel(out, mesh: tl.constexpr):
+    i = tl.arange(0, 16)
+    mine = tle.dsa.alloc([16], tl.int32, tle.dsa.ascend.UB)
+    tl.store(tle.dsa.local_ptr(mine, (i,)), i)
+    tle.distributed_barrier(mesh)
+    there = tle.remote(mine, shard_id=1 - tle.shard_id(mesh, "block_cluster"), scope=mesh)
+    tl.store(tle.dsa.local_ptr(mine, (i,)), tl.load(tle.dsa.local_ptr(there, (i,))) + 1)
+    tl.store(out + i, i)
+
+
+@triton.jit
+def dotted_kernel(out, mesh: tl.constexpr):
+    i, j = tl.arange(0, 16)[:, None], tl.arange(0, 16)[None, :]
+    mine = tle.dsa.alloc([16, 16], tl.float32, tle.dsa.ascend.UB)
+    there = tle.remote(mine, shard_id=0, scope=mesh)
+    x = tl.load(tle.dsa.local_ptr(there, (i + j * 0, j + i * 0)))
+    tl.store(out + i * 16 + j, tl.dot(x, x))
+
+
+@triton.jit
+def part_kernel(out, mesh: tl.constexpr):
+    i = tl.arange(0, 8)
+    mine = tle.dsa.alloc([16], tl.int32, tle.dsa.ascend.UB)
+    there = tle.remote(tle.dsa.subview(mine, [0], [8], [1]), shard_id=0, scope=mesh)
+    tl.store(out + i, tl.load(tle.dsa.local_ptr(there, (i,))))
+
+
+@pytest.mark.parametrize(
+    "kernel, message",
+    [
+        (unordered_kernel, r"programs 0 and 1 touch byte \d+ of the workspace, and nothing is between them"),
+        (dotted_kernel, "products in a kernel whose programs reach each other's buffers on ascend:910b"),
+        (part_kernel, "tle.remote of anything but a buffer that tle.dsa.alloc gave, in UB, on ascend:910b"),
+    ],
+)
+def test_remote_buffers_on_ascend_that_are_refused(kernel, message, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "npusim")
+    with pytest.raises(triton.TilewrightError, match=message):
+        kernel[(1,)](
+            np.zeros(256, "float32" if kernel is dotted_kernel else "int32"),
+            tle.device_mesh({"block_cluster": 2}),
+        )
 
 
 @triton.jit

@@ -158,7 +158,7 @@ pub enum Operand {
 /// Operands that do not go together.
 pub fn run(
     m: &Module,
-    memories: &mut Memories<'_>,
+    memories: &mut Memories,
     op: Op,
     ins: &[Operand],
     out: &View,
@@ -166,7 +166,7 @@ pub fn run(
     let Some(Opcode::Hivm(kind)) = m.opcode(op) else { return Ok(()) };
     let count = out.shape.iter().product::<i64>().max(0) as usize;
     let wrong = |what: &str| Diagnostic::at(m, m.op_loc(op), format!("{}: {what}", m.op_name(op)));
-    let read = |memories: &Memories<'_>, operand: &Operand| match operand {
+    let read = |memories: &Memories, operand: &Operand| match operand {
         Operand::Num(n) => vec![*n; count],
         Operand::View(v) => v.places().iter().map(|&at| memories.read(m, v, at)).collect::<Vec<Num>>(),
     };
@@ -330,7 +330,7 @@ fn compared(m: &Module, op: Op, ty: Type, unsigned: bool, at: &dyn Fn(usize) -> 
 /// `c + a · b`, the sum in the precision of `c`, along k one after the other.
 fn product(
     m: &Module,
-    memories: &Memories<'_>,
+    memories: &Memories,
     op: Op,
     ins: &[Operand],
     out: &View,
@@ -383,7 +383,7 @@ fn product(
 
 fn reduced(
     m: &Module,
-    memories: &Memories<'_>,
+    memories: &Memories,
     op: Op,
     ins: &[Operand],
     out: &View,
@@ -453,7 +453,7 @@ fn combined(m: &Module, kind: Combine, ty: Type, x: Num, y: Num) -> Num {
 /// Elements combined with all before them along a dimension, or with all behind.
 fn scanned(
     m: &Module,
-    memories: &Memories<'_>,
+    memories: &Memories,
     op: Op,
     kind: H,
     ins: &[Operand],
@@ -489,7 +489,7 @@ fn scanned(
 /// Elements with the dimensions in another order.
 fn transposed(
     m: &Module,
-    memories: &Memories<'_>,
+    memories: &Memories,
     op: Op,
     ins: &[Operand],
     out: &View,
@@ -513,7 +513,7 @@ fn transposed(
 /// Elements at the indices that another view holds.
 fn gathered(
     m: &Module,
-    memories: &Memories<'_>,
+    memories: &Memories,
     op: Op,
     ins: &[Operand],
     out: &View,
@@ -547,7 +547,7 @@ fn gathered(
         .collect()
 }
 
-fn broadcast(m: &Module, memories: &Memories<'_>, ins: &[Operand], out: &View) -> Option<Vec<Num>> {
+fn broadcast(m: &Module, memories: &Memories, ins: &[Operand], out: &View) -> Option<Vec<Num>> {
     let mut src = match ins.first()? {
         Operand::Num(n) => return Some(vec![*n; out.shape.iter().product::<i64>() as usize]),
         Operand::View(v) => v.clone(),

@@ -16,64 +16,129 @@ use crate::compute::{Num, Operand, View};
 use crate::queues::{Action, Core, Flag, PIPES, Queue, Queues, at};
 use crate::{Arg, Launch, Report, supported};
 
-/// Runs one program of a launch, on the cores that its kernel has parts for.
-///
-/// # Errors
-/// A broken rule; an operation that is not supported.
-pub fn program(
-    m: &mut Module,
-    parts: &[(Core, func::Func)],
-    launch: &mut Launch,
+/// A program of a launch, on the cores that its kernel has parts for.
+pub struct Program<'m> {
+    m: &'m Module,
     number: u64,
-    interrupt: &AtomicBool,
-) -> Result<Report> {
-    let mut views = FxHashMap::default();
-    for (_, function) in parts {
-        views.extend(all_views(m, function.0));
-    }
-    let workspace = (parts.len() > 1).then(|| launch.memory.len() - 1);
-    let mut queues = Queues::new(&mut launch.memory, workspace);
-    let given = launch.args.iter().copied().chain(launch.grid.map(|n| Arg::Int(i64::from(n))));
-    let given: Vec<Arg> = given.collect();
-    let m = &*m;
-    let mut units: Vec<Unit<'_>> = Vec::new();
-    for &(core, function) in parts {
-        let mut unit = Unit {
-            m,
-            views: &views,
-            values: FxHashMap::default(),
-            core,
-            others: parts.iter().map(|&(c, _)| c).filter(|c| c.kind != core.kind).collect(),
-            number,
-            frames: Vec::new(),
-            waiting: None,
-            locked: false,
-            interrupt,
-        };
-        unit.enter(function, &given, workspace, &queues)?;
-        units.push(unit);
-    }
-    loop {
-        let before = queues.performed;
-        let mut moved = false;
-        for unit in &mut units {
-            moved |= unit.go_on(&mut queues)?;
+    units: Vec<Unit<'m>>,
+    /// The queues of its block.
+    pub queues: Queues,
+}
+
+/// How far a program has come.
+pub enum Come {
+    /// To its end.
+    End(Report),
+    /// To where all programs wait for each other.
+    Meeting,
+}
+
+/// What programs of a launch have in common.
+#[derive(Clone, Copy)]
+pub struct Common<'m> {
+    /// The kernel's module.
+    pub m: &'m Module,
+    /// What the types of views say.
+    pub views: &'m FxHashMap<Type, MemRef>,
+    /// The functions, one for each core.
+    pub parts: &'m [(Core, func::Func)],
+    /// The buffer of global memory that is the workspace, if there is one.
+    pub workspace: Option<usize>,
+    /// Whether nobody wants the result any more.
+    pub interrupt: &'m AtomicBool,
+}
+
+impl<'m> Program<'m> {
+    /// A program at its beginning.
+    ///
+    /// # Errors
+    /// Arguments that do not fit the kernel.
+    pub fn new(common: Common<'m>, launch: &Launch, number: u64) -> Result<Program<'m>> {
+        let Common { m, views, parts, workspace, interrupt } = common;
+        let given = launch.args.iter().copied().chain(launch.grid.map(|n| Arg::Int(i64::from(n))));
+        let given: Vec<Arg> = given.collect();
+        let mut units: Vec<Unit<'m>> = Vec::new();
+        for &(core, function) in parts {
+            let mut unit = Unit {
+                m,
+                views,
+                values: FxHashMap::default(),
+                core,
+                others: parts.iter().map(|&(c, _)| c).filter(|c| c.kind != core.kind).collect(),
+                number,
+                frames: Vec::new(),
+                waiting: None,
+                locked: false,
+                interrupt,
+            };
+            unit.enter(function, &given, workspace, &launch.memory)?;
+            units.push(unit);
         }
-        if units.iter().all(|unit| unit.frames.is_empty()) {
-            if units.iter().any(|unit| unit.locked) {
-                return Err(Diagnostic::new("a program ends with a lock that it has not given back"));
+        Ok(Program { m, number, units, queues: Queues::new(workspace) })
+    }
+
+    /// Runs to the end, or to where programs wait for each other, on global memory that is the program's meanwhile.
+    ///
+    /// # Errors
+    /// A broken rule; an operation that is not supported.
+    pub fn go_on(&mut self, memory: &mut Vec<Vec<u8>>) -> Result<Come> {
+        std::mem::swap(&mut self.queues.memories.global, memory);
+        let come = self.run();
+        std::mem::swap(&mut self.queues.memories.global, memory);
+        come
+    }
+
+    fn run(&mut self) -> Result<Come> {
+        let (m, queues) = (self.m, &mut self.queues);
+        loop {
+            let before = queues.performed;
+            let mut moved = false;
+            for unit in &mut self.units {
+                moved |= unit.go_on(queues)?;
             }
-            return queues.end(m);
+            if self.units.iter().all(|unit| unit.frames.is_empty()) {
+                if self.units.iter().any(|unit| unit.locked) {
+                    return Err(Diagnostic::new("a program ends with a lock that it has not given back"));
+                }
+                return queues.end(m).map(Come::End);
+            }
+            if self.units.iter().all(|unit| matches!(unit.waiting, Some(Waiting::Programs(_)))) {
+                return Ok(Come::Meeting);
+            }
+            if !moved && queues.performed == before {
+                let stuck = queues.deadlock(m);
+                return Err(stuck.unwrap_or_else(|| Diagnostic::new("deadlock: a barrier never ends")));
+            }
         }
-        if !moved && queues.performed == before {
-            let stuck = queues.deadlock(m);
-            return Err(stuck.unwrap_or_else(|| Diagnostic::new("deadlock: a barrier never ends")));
+    }
+
+    /// All programs have come to where they wait for each other.
+    pub fn met(&mut self) {
+        self.units.iter_mut().for_each(|unit| unit.waiting = None);
+    }
+
+    /// The error about a program that waits for others, of which one has ended.
+    pub fn left_alone(&self, ended: u64) -> Diagnostic {
+        let text =
+            format!("deadlock: program {} waits for all others, and program {ended} has ended", self.number);
+        match self.units.first().and_then(|unit| unit.waiting.as_ref()) {
+            Some(Waiting::Programs(op)) => at(self.m, *op, text),
+            _ => Diagnostic::new(text),
         }
     }
 }
 
+/// What the types of all views of functions say.
+pub fn all_views(m: &mut Module, parts: &[(Core, func::Func)]) -> FxHashMap<Type, MemRef> {
+    let mut views = FxHashMap::default();
+    for (_, function) in parts {
+        views.extend(views_of(m, function.0));
+    }
+    views
+}
+
 /// What the types of all views of a function say.
-fn all_views(m: &mut Module, function: Op) -> FxHashMap<Type, MemRef> {
+fn views_of(m: &mut Module, function: Op) -> FxHashMap<Type, MemRef> {
     let mut values = Vec::new();
     for op in m.all_ops(function) {
         values.extend(m.results(op));
@@ -121,6 +186,8 @@ enum Waiting {
     Flag,
     /// All queues of its core.
     Queues,
+    /// All other programs, at this operation.
+    Programs(Op),
 }
 
 struct Unit<'m> {
@@ -148,7 +215,7 @@ impl Unit<'_> {
         function: func::Func,
         given: &[Arg],
         workspace: Option<usize>,
-        queues: &Queues<'_>,
+        memory: &[Vec<u8>],
     ) -> Result<()> {
         let entry = self.m.region_block(function.body(self.m));
         let params = self.m.block_args(entry).to_vec();
@@ -175,7 +242,7 @@ impl Unit<'_> {
             };
             let cell = match arg {
                 Arg::Pointer(buffer, bytes) => {
-                    let size = queues.memories.global.get(buffer).map_or(0, Vec::len) as i64;
+                    let size = memory.get(buffer).map_or(0, Vec::len) as i64;
                     let mut view = self.view_of(param, function.0)?;
                     view.buffer = buffer;
                     view.base = bytes as i64;
@@ -202,12 +269,13 @@ impl Unit<'_> {
     }
 
     /// Goes on until the program is at its end, or something must be waited for; whether it came any further.
-    fn go_on(&mut self, queues: &mut Queues<'_>) -> Result<bool> {
+    fn go_on(&mut self, queues: &mut Queues) -> Result<bool> {
         let mut moved = false;
         loop {
             match self.waiting {
                 Some(Waiting::Flag) if !queues.scalar_is_free(self.m, self.core)? => return Ok(moved),
                 Some(Waiting::Queues) if !queues.drained(self.m, self.core)? => return Ok(moved),
+                Some(Waiting::Programs(_)) => return Ok(moved),
                 _ => self.waiting = None,
             }
             let Some(frame) = self.frames.last_mut() else { return Ok(moved) };
@@ -268,7 +336,7 @@ impl Unit<'_> {
         }
     }
 
-    fn op(&mut self, op: Op, queues: &mut Queues<'_>) -> Result<()> {
+    fn op(&mut self, op: Op, queues: &mut Queues) -> Result<()> {
         match self.m.opcode(op) {
             Some(Opcode::Arith(kind)) => self.arith(op, kind),
             Some(Opcode::Scf(scf::Kind::For)) => self.looped(scf::For(op)),
@@ -497,7 +565,7 @@ impl Unit<'_> {
         Ok(())
     }
 
-    fn memref(&mut self, op: Op, kind: memref::Kind, queues: &mut Queues<'_>) -> Result<()> {
+    fn memref(&mut self, op: Op, kind: memref::Kind, queues: &mut Queues) -> Result<()> {
         if kind == memref::Kind::Store {
             return self.store(op, queues);
         }
@@ -564,7 +632,7 @@ impl Unit<'_> {
     }
 
     /// Writes an element.
-    fn store(&mut self, op: Op, queues: &mut Queues<'_>) -> Result<()> {
+    fn store(&mut self, op: Op, queues: &mut Queues) -> Result<()> {
         let store = memref::Store(op);
         let mut view = self.view(store.dst(self.m), op)?;
         let indices = self.ints(store.indices(self.m))?;
@@ -588,12 +656,23 @@ impl Unit<'_> {
         Err(at(self.m, op, text))
     }
 
-    /// Takes the lock that programs have in common, or gives it back. (They run one after the other.)
-    fn lock(&mut self, op: Op, kind: hivm_more::Kind, queues: &Queues<'_>) -> Result<()> {
+    /// Takes the lock that programs have in common, or gives it back (they run one after the other); or waits for all others.
+    fn lock(&mut self, op: Op, kind: hivm_more::Kind, queues: &Queues) -> Result<()> {
         let wrong = match kind {
             hivm_more::Kind::CreateSyncBlockLock => {
                 self.values.insert(self.m.result(op), Cell::Num(Num::Int(0)));
                 return Ok(());
+            }
+            hivm_more::Kind::SyncBlock => {
+                let mode = hivm_more::SyncBlock(op).mode(self.m);
+                if mode != hivm_more::SyncBlockMode::AllVector || !self.others.is_empty() {
+                    return Err(self.unsupported(op));
+                }
+                if queues.are_drained(self.core) {
+                    self.waiting = Some(Waiting::Programs(op));
+                    return Ok(());
+                }
+                "programs wait for each other while queues go on: a barrier of all is missing"
             }
             hivm_more::Kind::SyncBlockLock if self.locked => "a lock is taken that this program has",
             hivm_more::Kind::SyncBlockUnlock if !self.locked => {
@@ -611,7 +690,7 @@ impl Unit<'_> {
         Err(at(self.m, op, wrong.to_string()))
     }
 
-    fn hivm(&mut self, op: Op, kind: H, queues: &mut Queues<'_>) -> Result<()> {
+    fn hivm(&mut self, op: Op, kind: H, queues: &mut Queues) -> Result<()> {
         let m = self.m;
         match kind {
             H::GetBlockIdx => self.set(m.result(op), Num::Int(self.number as i64)),
@@ -711,7 +790,7 @@ impl Unit<'_> {
     }
 
     /// A queue waits for flags; the scalar unit with it, where it is its own.
-    fn wait(&mut self, op: Op, to: Pipe, flags: Vec<Flag>, queues: &mut Queues<'_>) {
+    fn wait(&mut self, op: Op, to: Pipe, flags: Vec<Flag>, queues: &mut Queues) {
         queues.issue(self.queue(to), Action::Wait { op, flags });
         if to == Pipe::S {
             self.waiting = Some(Waiting::Flag);

@@ -16,10 +16,12 @@ mod supported;
 
 use std::sync::atomic::AtomicBool;
 
-use tilewright_ir::dialect::func;
+use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::hivm::{CoreType, Pipe};
+use tilewright_ir::dialect::{func, hivm_more};
 use tilewright_ir::{AttrKind, Diagnostic, Module, Op};
 
+use crate::issue::{Come, Common, Program};
 use crate::queues::Core;
 
 /// An argument of a kernel.
@@ -75,11 +77,11 @@ pub struct Report {
 /// The functions of a kernel, one for each core that it runs on.
 struct Kernel {
     parts: Vec<(Core, func::Func)>,
-    /// How many bytes of the workspace each block has.
-    workspace: u64,
+    /// How many bytes of the workspace each block has, where there is one.
+    workspace: Option<u64>,
 }
 
-/// Runs a function of a module, program after program.
+/// Runs a function of a module: program after program, or all at once where they wait for each other.
 ///
 /// # Errors
 /// A broken rule, with the operation that breaks it; operations that are not supported.
@@ -100,24 +102,42 @@ pub fn run_until(
     let kernel = kernel(module, name)?;
     let programs: u64 = launch.grid.iter().map(|&n| u64::from(n)).product();
     let own = launch.memory.len();
-    let bytes = kernel.workspace.saturating_mul(programs);
-    if kernel.parts.len() > 1 {
+    let workspace = kernel.workspace.map(|bytes| bytes.saturating_mul(programs));
+    if let Some(bytes) = workspace {
         let bytes = usize::try_from(bytes).ok().filter(|&n| n <= MOST_WORKSPACE);
         let bytes = bytes.ok_or_else(|| {
-            Diagnostic::new(format!(
-                "a workspace of {} bytes for each of {programs} blocks",
-                kernel.workspace
-            ))
+            let each = kernel.workspace.unwrap_or(0);
+            Diagnostic::new(format!("a workspace of {each} bytes for each of {programs} blocks"))
         })?;
         launch.memory.push(vec![0xff; bytes]);
     }
-    let mut report = Report::default();
-    let ran = (0..programs).try_for_each(|program| {
-        let one = issue::program(module, &kernel.parts, launch, program, interrupt)?;
-        report.time += one.time;
-        report.together += one.together;
+    let views = issue::all_views(module, &kernel.parts);
+    let common = Common {
+        m: module,
+        views: &views,
+        parts: &kernel.parts,
+        workspace: workspace.map(|_| own),
+        interrupt,
+    };
+    let ran = match kernel.parts.iter().any(|(_, part)| meets(module, part.0)) {
+        true => together(common, launch, programs),
+        false => one_by_one(common, launch, programs),
+    };
+    launch.memory.truncate(own);
+    ran
+}
+
+/// Whether programs wait for each other in a function.
+fn meets(module: &Module, function: Op) -> bool {
+    module.all_ops(function).into_iter().any(|op| hivm_more::SyncBlock::cast(module, op).is_some())
+}
+
+impl Report {
+    fn add(&mut self, one: Report) {
+        self.time += one.time;
+        self.together += one.together;
         for busy in one.pipes {
-            match report
+            match self
                 .pipes
                 .iter_mut()
                 .find(|p| (p.core, p.number, p.pipe) == (busy.core, busy.number, busy.pipe))
@@ -126,14 +146,74 @@ pub fn run_until(
                     (all.instructions, all.time) =
                         (all.instructions + busy.instructions, all.time + busy.time);
                 }
-                None => report.pipes.push(busy),
+                None => self.pipes.push(busy),
             }
         }
-        Ok(())
-    });
-    launch.memory.truncate(own);
-    ran.map(|()| report)
+    }
 }
+
+/// Runs one program after the other.
+fn one_by_one(common: Common<'_>, launch: &mut Launch, programs: u64) -> Result<Report, Diagnostic> {
+    let mut report = Report::default();
+    for number in 0..programs {
+        let mut program = Program::new(common, launch, number)?;
+        if let Come::End(one) = program.go_on(&mut launch.memory)? {
+            report.add(one);
+        }
+    }
+    Ok(report)
+}
+
+/// Runs programs that wait for each other: each as far as that, then the next one.
+fn together(common: Common<'_>, launch: &mut Launch, programs: u64) -> Result<Report, Diagnostic> {
+    if programs > VECTOR_CORES {
+        return Err(Diagnostic::new(format!(
+            "{programs} programs that wait for each other, of which {VECTOR_CORES} run at once"
+        )));
+    }
+    let mut report = Report::default();
+    let mut all = (0..programs).map(|n| Program::new(common, launch, n)).collect::<Result<Vec<_>, _>>()?;
+    loop {
+        let mut ended = None;
+        let mut waits = None;
+        // By byte of the workspace: who touched it since they waited last, and whether one wrote.
+        let mut touched: FxHashMap<usize, (usize, bool)> = FxHashMap::default();
+        for (n, program) in all.iter_mut().enumerate() {
+            match program.go_on(&mut launch.memory)? {
+                Come::End(one) => {
+                    ended = Some(n);
+                    report.add(one);
+                }
+                Come::Meeting => waits = Some(n),
+            }
+            for (byte, wrote) in program.queues.touched() {
+                let (other, written) = *touched.entry(byte).or_insert((n, wrote));
+                if other != n && (wrote || written) {
+                    return Err(Diagnostic::new(format!(
+                        "programs {other} and {n} touch byte {byte} of the workspace, and nothing is between them"
+                    ))
+                    .note("a hivm.hir.sync_block (tle.distributed_barrier) is missing"));
+                }
+                touched.insert(byte, (n, wrote || written));
+            }
+        }
+        match (ended, waits) {
+            (Some(ended), Some(waits)) => return Err(all[waits].left_alone(ended as u64)),
+            (_, None) => return Ok(report),
+            (None, Some(_)) => {
+                let wrote: Vec<usize> = touched.iter().filter(|(_, t)| t.1).map(|(&byte, _)| byte).collect();
+                let size = common.workspace.map_or(0, |w| launch.memory[w].len());
+                for program in &mut all {
+                    program.queues.written_by_others(size, &wrote);
+                    program.met();
+                }
+            }
+        }
+    }
+}
+
+/// The vector cores of an Ascend 910B1, as AscendNPU-IR has it.
+const VECTOR_CORES: u64 = 48;
 
 /// A workspace of more bytes is a mistake.
 const MOST_WORKSPACE: usize = 1 << 32;
@@ -143,15 +223,6 @@ fn kernel(module: &Module, name: &str) -> Result<Kernel, Diagnostic> {
     let function = |name: &str| module.function(name).and_then(|op| func::Func::cast(module, op));
     let missing = |name: &str| Diagnostic::new(format!("the module has no func.func `{name}`"));
     let whole = function(name).ok_or_else(|| missing(name))?;
-    if module.op_attr(whole.0, "hacc.mix_entry").is_none() {
-        let cube = text(module, whole.0, "hivm.func_core_type").contains("AIC");
-        let core = if cube { Core::CUBE } else { Core::VECTORS[0] };
-        return Ok(Kernel { parts: vec![(core, whole)], workspace: 0 });
-    }
-    let part = |suffix: &str| {
-        let name = format!("{name}_mix_{suffix}");
-        function(&name).ok_or_else(|| missing(&name))
-    };
     // What a function for the host says.
     let said = |what: &str| {
         let name = format!("{name}_infer_{what}_function");
@@ -160,6 +231,17 @@ fn kernel(module: &Module, name: &str) -> Result<Kernel, Diagnostic> {
         let value = block.and_then(|b| module.operands(module.last_op(b)?).first().copied());
         let number = value.and_then(|v| module.constant_int(v)).and_then(|n| u64::try_from(n).ok());
         number.ok_or_else(|| Diagnostic::new(format!("`{name}` returns no number")))
+    };
+    if module.op_attr(whole.0, "hacc.mix_entry").is_none() {
+        let cube = text(module, whole.0, "hivm.func_core_type").contains("AIC");
+        let core = if cube { Core::CUBE } else { Core::VECTORS[0] };
+        let size = function(&format!("{name}_infer_workspace_shape_function"));
+        let workspace = size.map(|_| said("workspace_shape")).transpose()?;
+        return Ok(Kernel { parts: vec![(core, whole)], workspace });
+    }
+    let part = |suffix: &str| {
+        let name = format!("{name}_mix_{suffix}");
+        function(&name).ok_or_else(|| missing(&name))
     };
     let vectors = match said("task_type")? {
         ONE_TO_ONE => &Core::VECTORS[..1],
@@ -170,7 +252,7 @@ fn kernel(module: &Module, name: &str) -> Result<Kernel, Diagnostic> {
     for &core in vectors {
         parts.push((core, part("aiv")?));
     }
-    Ok(Kernel { parts, workspace: said("workspace_shape")? })
+    Ok(Kernel { parts, workspace: Some(said("workspace_shape")?) })
 }
 
 /// How many vector cores go with a cube core, as AscendNPU-IR counts it.

@@ -138,9 +138,9 @@ struct Shadow {
 }
 
 /// Global memory and the local ones.
-pub struct Memories<'l> {
-    /// Global memory.
-    pub global: &'l mut Vec<Vec<u8>>,
+pub struct Memories {
+    /// Global memory, while the block runs.
+    pub global: Vec<Vec<u8>>,
     /// The local ones of each core.
     local: [Vec<Vec<u8>>; CORES.len()],
     /// The buffer of global memory that is the workspace, which holds nothing at first.
@@ -148,10 +148,10 @@ pub struct Memories<'l> {
     shadows: FxHashMap<(&'static str, usize), Vec<Shadow>>,
 }
 
-impl<'l> Memories<'l> {
-    fn new(global: &'l mut Vec<Vec<u8>>, workspace: Option<usize>) -> Self {
+impl Memories {
+    fn new(workspace: Option<usize>) -> Self {
         let local = |_| ascend::SPACES.iter().map(|s| vec![0xff; s.bytes as usize]).collect();
-        Memories { global, local: CORES.map(local), workspace, shadows: FxHashMap::default() }
+        Memories { global: Vec::new(), local: CORES.map(local), workspace, shadows: FxHashMap::default() }
     }
 
     /// Whether a view is of memory that must not hold what nothing wrote.
@@ -205,13 +205,15 @@ fn number(space: &Space) -> Option<usize> {
 }
 
 /// The queues of a block that runs a program.
-pub struct Queues<'l> {
+pub struct Queues {
     /// The memories.
-    pub memories: Memories<'l>,
+    pub memories: Memories,
     /// How many instructions, flags and barriers were gone through.
     pub performed: u64,
     queues: Vec<VecDeque<Action>>,
     ticks: Clock,
+    /// Those when programs last waited for each other.
+    since: Clock,
     clocks: Vec<Clock>,
     /// Raised flags: what was known when they were, and when that was.
     flags: FxHashMap<Flag, (Clock, u64, Op, Flag)>,
@@ -222,11 +224,12 @@ pub struct Queues<'l> {
     spans: Vec<(u64, u64)>,
 }
 
-impl<'l> Queues<'l> {
+impl Queues {
     /// Empty queues.
-    pub fn new(global: &'l mut Vec<Vec<u8>>, workspace: Option<usize>) -> Self {
+    pub fn new(workspace: Option<usize>) -> Self {
         Queues {
-            memories: Memories::new(global, workspace),
+            memories: Memories::new(workspace),
+            since: [0; QUEUES],
             performed: 0,
             queues: (0..QUEUES).map(|_| VecDeque::new()).collect(),
             ticks: [0; QUEUES],
@@ -350,11 +353,32 @@ impl<'l> Queues<'l> {
         Some(at(m, op, format!("deadlock: {text}, which nobody raises")))
     }
 
+    /// The bytes of the workspace that were touched since programs waited for each other last, and whether they were written; from now on others are.
+    pub fn touched(&mut self) -> Vec<(usize, bool)> {
+        let since = std::mem::replace(&mut self.since, self.ticks);
+        let shadow = self.memories.workspace.and_then(|w| self.memories.shadows.get(&("GM", w)));
+        let bytes = shadow.into_iter().flatten().enumerate();
+        let touched = bytes.filter_map(|(i, byte)| {
+            let wrote = byte.wrote > since[byte.writer as usize];
+            let read = byte.reads.iter().zip(&since).any(|(read, since)| read > since);
+            (wrote || read).then_some((i, wrote))
+        });
+        touched.collect()
+    }
+
+    /// What other programs wrote of a workspace of so many bytes is no longer what nothing wrote.
+    pub fn written_by_others(&mut self, size: usize, bytes: &[usize]) {
+        let Some(workspace) = self.memories.workspace else { return };
+        let shadow = self.memories.shadows.entry(("GM", workspace));
+        let shadow = shadow.or_insert_with(|| vec![Shadow::default(); size]);
+        bytes.iter().for_each(|&byte| shadow[byte].written = true);
+    }
+
     /// The end of a program, when all cores have come to theirs: all is done, and no flag is raised.
     ///
     /// # Errors
     /// What does not drain; a flag that nobody has waited for.
-    pub fn end(mut self, m: &Module) -> Result<Report, Diagnostic> {
+    pub fn end(&mut self, m: &Module) -> Result<Report, Diagnostic> {
         self.go_on(m)?;
         if let Some(deadlock) = self.deadlock(m) {
             return Err(deadlock);

@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::dialect::hivm::{self, CORES, CoreType as Core, Kind as H, Pipe};
-use tilewright_ir::dialect::{memref, ttg};
+use tilewright_ir::dialect::{hivm_more, memref, ttg};
 use tilewright_ir::memref::MemRef;
 use tilewright_ir::{AttrKind, Module, Op, Opcode, TypeKind, Value, ascend};
 use tilewright_passes::analysis::local_memory::Held;
@@ -49,6 +49,8 @@ pub(super) struct Node {
     pub touched: Vec<Access>,
     /// Whether it is a loop or a branch.
     pub holds: bool,
+    /// Whether all queues are done when it begins: programs wait for each other.
+    pub meets: bool,
 }
 
 /// What is known of instructions.
@@ -71,8 +73,14 @@ impl Node {
         let mut touched = Vec::new();
         m.walk(op, &mut |inner| touched.extend(accesses(m, known, inner)));
         let holds = !m.regions(op).is_empty();
-        (!touched.is_empty()).then_some(Node { op, touched, holds })
+        let meets = hivm_more::SyncBlock::cast(m, op).is_some();
+        (meets || !touched.is_empty()).then_some(Node { op, touched, holds, meets })
     }
+}
+
+/// Whether programs wait for each other in an operation.
+pub(super) fn meets(m: &Module, op: Op) -> bool {
+    m.all_ops(op).into_iter().any(|op| hivm_more::SyncBlock::cast(m, op).is_some())
 }
 
 impl Known {

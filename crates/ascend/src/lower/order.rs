@@ -190,17 +190,17 @@ impl Order {
             for flag in back.iter().filter(|flag| flag.first == at) {
                 hear(&mut now, flag.to, 1 << number(flag.from));
             }
-            if self.barriers.contains(&at) || self.meets.contains(&at) {
+            if self.barriers.contains(&at) || self.meets.contains(&at) || nodes[at].meets {
                 hear(&mut now, VECTORS, 1 << v);
             }
-            *fences = Fences { behind: now[v] >> v & 1 == 1, ahead: self.told(nodes.len(), at, back) };
+            *fences = Fences { behind: now[v] >> v & 1 == 1, ahead: self.told(nodes, at, back) };
             known.push(now);
         }
         found
     }
 
-    /// Whether vector instructions behind a block of so many operations begin when one in one of them is done.
-    fn told(&self, count: usize, at: usize, back: &[Flag]) -> bool {
+    /// Whether vector instructions behind a block begin when one in one of its operations is done.
+    fn told(&self, nodes: &[Node], at: usize, back: &[Flag]) -> bool {
         let v = number(VECTORS);
         // The queues that know of it, behind each operation that follows.
         let mut known: Vec<Queues> = Vec::new();
@@ -209,11 +209,11 @@ impl Order {
             flag.last >= at && (flag.from == VECTORS || before >> number(flag.from) & 1 == 1)
         };
         let mut now = 0;
-        for next in at + 1..count {
+        for next in at + 1..nodes.len() {
             for flag in self.flags.iter().filter(|flag| flag.first == next && knows(&known, flag)) {
                 now |= 1 << number(flag.to);
             }
-            if self.barriers.contains(&next) || self.meets.contains(&next) {
+            if self.barriers.contains(&next) || self.meets.contains(&next) || nodes[next].meets {
                 now |= 1 << v;
             }
             known.push(now);
@@ -253,7 +253,7 @@ impl Order {
                     }
                 }
             }
-            if (self.sealed && j == 0) || self.meets.contains(&j) {
+            if (self.sealed && j == 0) || self.meets.contains(&j) || nodes[j].meets {
                 known = [[at as i64 - 1; QUEUES]; QUEUES];
                 met = at as i64 - 1;
             }

@@ -5,7 +5,7 @@
 //!   %a = ttg.local_alloc : () -> !ttg.memdesc<64xf32, …>  =>    %a = hivm.hir.pointer_cast(%c0) : memref<64xf32, #hivm.address_space<ub>>
 //! ```
 //!
-//! A buffer of several slots has its address computed in each iteration. The arguments behind those of the kernel are the extents of the grid. Where cores hand each other
+//! A buffer of several slots has its address computed in each iteration. The arguments behind those of the kernel are the extents of the grid. Where cores or programs hand each other
 //! something, there are two more in front: where flags between cores are, and the workspace, of which each block has a part.
 
 use rustc_hash::FxHashMap;
@@ -19,6 +19,7 @@ use tilewright_ir::{
 use tilewright_passes::analysis::local_memory::Held;
 
 use super::instructions::pointer_cast;
+use super::remote::CLUSTER;
 use super::{Slots, effects, shows_whole, unsupported};
 
 /// Places the buffers, and makes functions of MLIR's of the module's.
@@ -32,8 +33,10 @@ pub(super) fn run(module: &mut Module, held: &[Held], slots: &mut Slots) -> Resu
         let Some(&entry) = module.region_blocks(func.body(module)).first() else { continue };
         let mut addresses = FxHashMap::default();
         let own: Vec<&Held> = held.iter().filter(|h| module.is_ancestor(func.0, h.alloc.0)).collect();
-        let mixed = effects::cores(module, func.0).len() > 1;
-        let workspace = mixed.then(|| workspace(module, entry));
+        // Cores hand each other something, or programs do.
+        let shares = own.iter().any(|h| h.space == &ascend::WORKSPACE) || effects::meets(module, func.0);
+        let shares = shares || effects::cores(module, func.0).len() > 1;
+        let workspace = shares.then(|| workspace(module, entry));
         for h in own {
             match workspace.filter(|_| h.space == &ascend::WORKSPACE) {
                 Some(workspace) => share(module, h, held, slots, workspace),
@@ -43,7 +46,7 @@ pub(super) fn run(module: &mut Module, held: &[Held], slots: &mut Slots) -> Resu
         for op in module.all_ops(func.0) {
             view(module, op, &addresses)?;
         }
-        function(module, func, mixed);
+        function(module, func, shares);
     }
     Ok(())
 }
@@ -96,7 +99,13 @@ fn share(module: &mut Module, held: &Held, all: &[Held], slots: &mut Slots, work
     let ty = memref_type(module, result);
     let each = all.iter().filter(|h| h.space == held.space).map(|h| h.offset + h.total()).max().unwrap_or(0);
     let (mut b, own) = offset(module, held, slots);
-    let block = hivm::GetBlockIdx::build(&mut b, Type::I64).result(b.module);
+    let mut block = hivm::GetBlockIdx::build(&mut b, Type::I64).result(b.module);
+    // What a cluster has in common is its first program's.
+    if let Some(members) = b.module.int_attr(held.alloc.0, CLUSTER) {
+        let members = b.int(members, Type::I64);
+        let rank = arith::Remsi::build(&mut b, block, members).result(b.module);
+        block = arith::Subi::build(&mut b, block, rank).result(b.module);
+    }
     let each = b.int(i64::from(each), Type::I64);
     let first = arith::Muli::build(&mut b, block, each).result(b.module);
     let shift = arith::Addi::build(&mut b, first, own).result(b.module);
@@ -184,7 +193,7 @@ fn view(module: &mut Module, op: Op, addresses: &FxHashMap<Value, Value>) -> Res
 }
 
 /// Makes a function of MLIR's of one of the module's.
-fn function(module: &mut Module, from: tt::Func, mixed: bool) {
+fn function(module: &mut Module, from: tt::Func, shares: bool) {
     let core = effects::cores(module, from.0)[0];
     let core = if core == Core::Cube { "AIC" } else { "AIV" };
     let name = module.symbol_name(from.0).unwrap_or("kernel").to_string();
@@ -229,7 +238,7 @@ fn function(module: &mut Module, from: tt::Func, mixed: bool) {
     for (name, attr) in attrs {
         spec.attr(name, Some(attr));
     }
-    if mixed {
+    if shares {
         let count = module.block_args(entry).len();
         let mut dicts = vec![Vec::new(); count];
         for (dict, kind) in dicts.iter_mut().zip(["ffts_base_address", "workspace"]) {

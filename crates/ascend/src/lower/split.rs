@@ -19,7 +19,7 @@ use tilewright_ir::dialect::hivm::CoreType as Core;
 use tilewright_ir::module::OpSpec;
 use tilewright_ir::{AttrKind, Builder, Diagnostic, Module, Op, Opcode, Type, TypeKind, pass};
 
-use super::effects::{core_of, cores};
+use super::effects::{core_of, cores, meets};
 use super::unsupported;
 
 /// One cube core and one vector core for each block, as AscendNPU-IR counts it.
@@ -42,7 +42,13 @@ pub(super) fn run(
         module.block_ops(module.body()).filter_map(|op| func::Func::cast(module, op)).collect();
     let mut cubes = Vec::new();
     for whole in functions {
-        if cores(module, whole.0).len() > 1 {
+        let alone = cores(module, whole.0).len() < 2;
+        if alone && (workspace > 0 || meets(module, whole.0)) {
+            let name = module.symbol_name(whole.0).unwrap_or("kernel").to_string();
+            let name = format!("{name}_infer_workspace_shape_function");
+            host(module, whole.0, &name, (i64::from(workspace), Type::INDEX));
+        }
+        if !alone {
             let is_halved = module.symbol_name(whole.0).is_some_and(|name| halved.contains(name));
             let tasks = if is_halved { ONE_TO_TWO } else { ONE_TO_ONE };
             cubes.push(split(module, whole.0, made, (workspace, tasks)));

@@ -11,7 +11,7 @@
 //! ```
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use tilewright_ir::dialect::{arith, hivm, llvm, memref, scf, tt, ttg, ttng};
+use tilewright_ir::dialect::{arith, hivm, llvm, memref, scf, tt, ttg};
 use tilewright_ir::{
     AttrKind, Block, Builder, Diagnostic, Module, Op, Opcode, Trait, Type, TypeKind, Value, ascend, pass,
 };
@@ -137,14 +137,6 @@ impl Lower<'_> {
         use tt::Kind as T;
         use ttg::Kind as G;
         match self.m.opcode(op) {
-            Some(Opcode::Ttg(ttg::Kind::RemotePtr))
-            | Some(Opcode::Ttng(ttng::Kind::ClusterCtaRank))
-            | Some(Opcode::Tt(tt::Kind::ProgramBarrier)) => Err(unsupported(
-                self.m,
-                op,
-                "programs that reach each other's buffers and wait for each other (tle.remote, tle.distributed_barrier)",
-            )
-            .note("a core reaches no local memory of another one: what programs hand each other goes through global memory, to a later launch")),
             Some(Opcode::Scf(scf::Kind::For)) => self.looped(scf::For(op)),
             Some(Opcode::Scf(scf::Kind::If)) => self.branch(scf::If(op)),
             Some(Opcode::Scf(scf::Kind::While)) => self.repeated(scf::While(op)),
@@ -174,7 +166,7 @@ impl Lower<'_> {
             Some(Opcode::Tt(T::Store)) => self.store_global(tt::Store(op)),
             Some(Opcode::Tt(T::AtomicRmw)) => self.combine_global(tt::AtomicRmw(op)),
             Some(Opcode::Tt(T::AtomicCas)) => self.swap_global(tt::AtomicCas(op)),
-            Some(Opcode::Hivm(_) | Opcode::HivmMore(_)) => Ok(()),
+            Some(Opcode::Hivm(_) | Opcode::HivmMore(_) | Opcode::Memref(_)) => Ok(()),
             Some(Opcode::Tt(T::GetProgramId | T::GetNumPrograms | T::Return)) => Ok(()),
             Some(Opcode::Tt(T::Mulhiui)) if self.is_number(op) => {
                 let (factors, result) = (self.m.operands(op).to_vec(), self.m.result(op));
