@@ -107,3 +107,24 @@ def test_scalars(device):
     y = device.empty(32, np.int32)
     scalars_kernel[(1,)](device.array(x), y, N=32)
     np.testing.assert_array_equal(device.numpy(y), x - 1)
+
+
+@triton.jit
+def wide_results_kernel(x_ptr, y_ptr, N: tl.constexpr):
+    offsets = tl.arange(0, N)
+    x = tl.load(x_ptr + offsets)
+    tl.store(
+        y_ptr + offsets, tl.inline_asm_elementwise("cvt.u32.u64 $0, $1;", "=r,l", [x], tl.int64, True, 1)
+    )
+    # A result that nobody reads, of the type of what is given.
+    pointers = y_ptr + offsets
+    tl.inline_asm_elementwise(
+        "red.global.add.u64 [$1], 1;", "=r, l", [pointers], dtype=pointers.dtype, is_pure=False, pack=1
+    )
+
+
+def test_a_register_of_32_bits_for_a_result_of_64(device):
+    x = np.arange(128, dtype=np.int64) * 0x123456789
+    y = device.empty(128, np.int64)
+    wide_results_kernel[(1,)](device.array(x), y, N=128)
+    np.testing.assert_array_equal(device.numpy(y), (x & 0xFFFFFFFF) + 1)

@@ -183,7 +183,8 @@ impl InlineAsm {
             .enumerate()
         {
             let fits = match place {
-                Ok(register) => bits <= register.bits(),
+                // A result of 64 bits whose constraint is `r` is zeros above: LLVM leaves them open.
+                Ok(register) => bits <= register.bits() || n < outputs.len() && register == Register::B32,
                 Err(tied) => outputs.get(tied).is_some_and(|r| bits <= r.bits()),
             };
             if !fits {

@@ -5,7 +5,7 @@
 
 use tilewright_ir as ir;
 use tilewright_ir::dialect::tt;
-use tilewright_llvm::{Effect, Scalar, Ty, Value};
+use tilewright_llvm::{CastOp, Effect, Scalar, Ty, Value};
 
 use tilewright_lower::Regs;
 
@@ -49,10 +49,11 @@ impl Lower<'_, '_> {
             Ok(out)
         };
         let checked = words(&result_tys).and_then(|outputs| {
-            check(&text, &constraints, &outputs, &words(&arg_tys)?)?;
-            Ok(outputs)
+            let written = check(&text, &constraints, &outputs, &words(&arg_tys)?)?;
+            Ok((outputs, written))
         });
-        let word_tys = checked.map_err(|message| self.error(format!("inline assembly: {message}")))?;
+        let (word_tys, written_tys) =
+            checked.map_err(|message| self.error(format!("inline assembly: {message}")))?;
 
         let mut out: Vec<Vec<Value>> = vec![Vec::new(); results.len()];
         for start in (0..count).step_by(packed) {
@@ -63,7 +64,9 @@ impl Lower<'_, '_> {
                 let per_word = per_word(self.b.ty(a[0]), packed);
                 inputs.extend(elements.chunks(per_word).map(|word| self.pack_word(word)));
             }
-            let words = self.b.asm(&text, &constraints, effect, &word_tys, &inputs);
+            let words = self.b.asm(&text, &constraints, effect, &written_tys, &inputs);
+            let words: Vec<Value> =
+                words.into_iter().zip(&word_tys).map(|(word, &ty)| self.widen_word(word, ty)).collect();
             let mut words = words.into_iter();
             for (r, &ty) in result_tys.iter().enumerate() {
                 let per_word = per_word(ty, packed);
@@ -77,6 +80,17 @@ impl Lower<'_, '_> {
             self.set_regs(r, regs);
         }
         Ok(())
+    }
+}
+
+impl Lower<'_, '_> {
+    /// A register of an assembly's as a result that may be wider.
+    fn widen_word(&mut self, word: Value, ty: Ty) -> Value {
+        if self.b.ty(word) == ty {
+            return word;
+        }
+        let wide = self.b.cast(CastOp::ZExt, word, Ty::I64);
+        if ty == Ty::I64 { wide } else { self.b.cast(CastOp::IntToPtr, wide, ty) }
     }
 }
 
@@ -97,13 +111,14 @@ fn words_of(ty: Ty, packed: usize) -> std::result::Result<(Ty, usize), String> {
     }
 }
 
-/// Whether LLVM can take the template and the constraints for these results and operands.
+/// Whether LLVM can take the template and the constraints for these results and operands. Gives the types that results have in the
+/// assembly: for one of 64 bits `r` is a register of 32 bits, as in LLVM, where what is above is left open.
 fn check(
     template: &str,
     constraints: &str,
     results: &[Ty],
     operands: &[Ty],
-) -> std::result::Result<(), String> {
+) -> std::result::Result<Vec<Ty>, String> {
     let (outputs, inputs) = parse_constraints(constraints)?;
     for (what, wanted, given) in [("result", results, &outputs), ("operand", operands, &inputs)] {
         let counted = |n: usize| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
@@ -115,15 +130,20 @@ fn check(
             ));
         }
     }
+    let written = |(place, &ty): (&Place, &Ty)| match place {
+        Place::Register { bits: 32, float: false } if ty.bits() == 64 && ty.scalar != Scalar::F64 => Ty::I32,
+        _ => ty,
+    };
+    let results: Vec<Ty> = outputs.iter().zip(results).map(written).collect();
     let mut tied = vec![false; results.len()];
     for (i, (&place, &ty)) in outputs.iter().chain(&inputs).zip(results.iter().chain(operands)).enumerate() {
         let is_float = matches!(ty.scalar, Scalar::F16 | Scalar::BF16 | Scalar::F32 | Scalar::F64);
         match place {
             Place::Register { bits, float } => {
                 if ty.bits() > bits || (float && !is_float && ty.bits() != bits) {
-                    let kind = if is_float { "float" } else { "integer" };
+                    let kind = if is_float { "a float" } else { "an integer" };
                     return Err(format!(
-                        "${i} is a {kind} of {} bits, which its constraint in `{constraints}` has no register for",
+                        "${i} is {kind} of {} bits, which its constraint in `{constraints}` has no register for",
                         ty.bits()
                     ));
                 }
@@ -138,7 +158,8 @@ fn check(
             },
         }
     }
-    check_template(template, results.len() + operands.len())
+    check_template(template, results.len() + operands.len())?;
+    Ok(results)
 }
 
 /// The places of the results and of the operands.
@@ -257,6 +278,7 @@ mod tests {
             ("=&r,0", vec![Ty::I32], vec![Ty::I32]),
             ("=h,h,~{memory}", vec![half], vec![half]),
             ("=r,f,l,~{memory},~{cc}", vec![Ty::F32], vec![Ty::I32, Ty::I64]),
+            ("=r,l", vec![Ty::I64], vec![Ty::I64]),
             ("r", vec![], vec![Ty::I8]),
         ] {
             assert_eq!(verdict("", good, &results, &operands), "", "{good}");
