@@ -187,3 +187,17 @@ def test_numbers_that_are_known_are_rounded_once(device):
     known_numbers_kernel[(1,)](out, 1 + 2**-11 + 2**-40, 1 + 2**-8 + 2**-40, BLOCK=16)
     want = [1 + 2**-10, 1 + 2**-7, 2113536]
     np.testing.assert_array_equal(device.numpy(out), np.repeat(np.float32(want), 16).reshape(3, 16))
+
+
+@triton.jit
+def constants_kernel(out_ptr, DTYPE: tl.constexpr):
+    at = tl.arange(0, 32)
+    x = tl.where(at % 2 == 0, tl.full((32,), 0.0, DTYPE), tl.full((32,), 1.5, DTYPE))
+    tl.store(out_ptr + at, x.to(tl.float32))
+
+
+@pytest.mark.parametrize("dtype", [tl.float8e4nv, tl.float8e5, tl.float8e4b15])
+def test_constants_of_8_bits(device, dtype):
+    out = device.empty(32, np.float32)
+    constants_kernel[(1,)](out, dtype)
+    np.testing.assert_array_equal(device.numpy(out), np.tile(np.float32([0, 1.5]), 16))

@@ -6,6 +6,7 @@
 use tilewright_ir as ir;
 use tilewright_ir::FloatKind;
 use tilewright_ir::dialect::tt::RoundingMode;
+use tilewright_ir::float;
 use tilewright_llvm::{BinOp, CastOp, Effect, FloatPred, IntPred, Scalar, Ty, Value};
 
 use crate::{Hooks, Lower, Regs, Result};
@@ -262,23 +263,24 @@ fn scalar_of(kind: FloatKind) -> Scalar {
     }
 }
 
-/// The bits of a number rounded to an 8-bit format (OCP OFP8), saturating at the largest finite value.
-pub(crate) fn fp8_bits(value: f64, kind: FloatKind) -> Option<u8> {
+/// The bits of a number rounded to an 8-bit format (OCP OFP8), saturating at the largest finite value. Of the other formats there are
+/// constants whose value the format has.
+pub(crate) fn fp8_bits(value: f64, kind: FloatKind) -> u8 {
     let (mantissa, bias, max) = match kind {
         FloatKind::F8E4M3FN => (3, 7, 448.0),
         FloatKind::F8E5M2 => (2, 15, 57344.0),
-        _ => return None,
+        _ => return float::to_bits(value, kind) as u8,
     };
     let sign = if value.is_sign_negative() { 0x80 } else { 0 };
     if value.is_nan() {
-        return Some(0x7f | sign);
+        return 0x7f | sign;
     }
     if value.is_infinite() && kind == FloatKind::F8E5M2 {
-        return Some(0x7c | sign);
+        return 0x7c | sign;
     }
     let x = value.abs().min(max);
     if x == 0.0 {
-        return Some(sign);
+        return sign;
     }
     let exponent = (x.log2().floor() as i32).max(1 - bias);
     let unit = 2f64.powi(exponent - mantissa);
@@ -291,7 +293,7 @@ pub(crate) fn fp8_bits(value: f64, kind: FloatKind) -> Option<u8> {
     }
     let implicit = f64::from(1 << mantissa);
     let bits = if n < implicit { n } else { n - implicit + f64::from((exponent + bias) << mantissa) };
-    Some(bits as u8 | sign)
+    bits as u8 | sign
 }
 
 #[cfg(test)]
@@ -301,15 +303,15 @@ mod tests {
     #[test]
     fn fp8_constants() {
         let e4 = |x| fp8_bits(x, FloatKind::F8E4M3FN);
-        assert_eq!(e4(1.0), Some(0x38));
-        assert_eq!(e4(-1.5), Some(0xbc));
-        assert_eq!(e4(448.0), Some(0x7e));
-        assert_eq!(e4(1e9), Some(0x7e));
-        assert_eq!(e4(2f64.powi(-9)), Some(0x01));
+        assert_eq!(e4(1.0), 0x38);
+        assert_eq!(e4(-1.5), 0xbc);
+        assert_eq!(e4(448.0), 0x7e);
+        assert_eq!(e4(1e9), 0x7e);
+        assert_eq!(e4(2f64.powi(-9)), 0x01);
         let e5 = |x| fp8_bits(x, FloatKind::F8E5M2);
-        assert_eq!(e5(1.0), Some(0x3c));
-        assert_eq!(e5(1.125), Some(0x3c));
-        assert_eq!(e5(1.375), Some(0x3e));
-        assert_eq!(e5(f64::INFINITY), Some(0x7c));
+        assert_eq!(e5(1.0), 0x3c);
+        assert_eq!(e5(1.125), 0x3c);
+        assert_eq!(e5(1.375), 0x3e);
+        assert_eq!(e5(f64::INFINITY), 0x7c);
     }
 }

@@ -604,8 +604,7 @@ impl<'a, H: Hooks> Lower<'a, H> {
             AttrKind::Int(x, _) => Ok(self.b.constant(machine, *x as u64)),
             AttrKind::Float(x, _) => match self.float_kind(ty) {
                 Some(kind) if kind.bits() == 8 => {
-                    let bits = float_cast::fp8_bits(x.value(), kind)
-                        .ok_or_else(|| self.unsupported(format!("constants of type {}", kind.name())))?;
+                    let bits = float_cast::fp8_bits(x.value(), kind);
                     Ok(self.b.constant(machine, u64::from(bits)))
                 }
                 _ => Ok(self.b.float(machine, x.value())),
