@@ -59,6 +59,8 @@ pub struct Diagnostic {
     pub notes: Vec<String>,
     /// The calls that led there, innermost first.
     pub callers: Vec<Span>,
+    /// Whether a function of the language refused what it was given, not the language itself.
+    pub of_builtin: bool,
 }
 
 impl Diagnostic {
@@ -70,6 +72,7 @@ impl Diagnostic {
             span: None,
             notes: Vec::new(),
             callers: Vec::new(),
+            of_builtin: false,
         }
     }
 

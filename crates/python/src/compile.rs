@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pyo3::exceptions::PyRuntimeWarning;
+use pyo3::exceptions::{PyRuntimeWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict, PyTuple};
 
@@ -21,6 +21,7 @@ use tilewright_frontend::{DType, Diagnostic, DiagnosticKind, HostValue};
 use crate::args::{Arguments, Spec};
 use crate::errors::{
     CompilationError, CompileTimeAssertionFailure, Optional, OutOfResources, UnsupportedLanguageConstruct,
+    request_error,
 };
 use crate::host::PyHost;
 use crate::jit::{JitBase, Prepared};
@@ -298,19 +299,42 @@ fn diagnostic(py: Python<'_>, diagnostic: Diagnostic) -> PyErr {
         })?;
         (!text.is_empty()).then_some(text)
     };
-    // Programs that try one configuration after another catch this one.
-    let (kind, message) = (diagnostic.kind, diagnostic.message.clone());
-    let text = diagnostic.with_source(line_of).to_string();
+    let diagnostic = diagnostic.with_source(line_of);
     if let Some(stop) = stop.into_inner() {
         return stop;
     }
-    let error = match kind {
-        DiagnosticKind::OutOfResources => OutOfResources::new_err(text),
-        DiagnosticKind::Assertion => CompileTimeAssertionFailure::new_err(text),
-        DiagnosticKind::Unsupported => UnsupportedLanguageConstruct::new_err(text),
-        _ => CompilationError::new_err(text),
-    };
-    // An exception without the attribute is one all the same.
-    let _ = error.value(py).setattr("error_message", message);
+    let error = exception(py, &diagnostic);
+    error.set_cause(py, cause(py, diagnostic));
     error
+}
+
+/// An error of the compiler as the exception of its class.
+fn exception(py: Python<'_>, diagnostic: &Diagnostic) -> PyErr {
+    let text = diagnostic.to_string();
+    let error = match diagnostic.kind {
+        // Programs that try one configuration after another catch this one.
+        DiagnosticKind::OutOfResources => OutOfResources::new_err(text.clone()),
+        DiagnosticKind::Assertion => CompileTimeAssertionFailure::new_err(text.clone()),
+        DiagnosticKind::Unsupported => UnsupportedLanguageConstruct::new_err(text.clone()),
+        DiagnosticKind::Request => request_error(py, &text),
+        _ => CompilationError::new_err(text.clone()),
+    };
+    // An exception without the attributes is one all the same.
+    let _ = error.value(py).setattr("error_message", &diagnostic.message);
+    let _ = error.value(py).setattr("message", text);
+    error
+}
+
+/// What led to an error, as Triton has it: of one in a function that the kernel calls, the error there; of what a function of the
+/// language refuses, its words alone.
+fn cause(py: Python<'_>, mut diagnostic: Diagnostic) -> Option<PyErr> {
+    if !diagnostic.callers.is_empty() {
+        diagnostic.callers.clear();
+        let error = exception(py, &diagnostic);
+        error.set_cause(py, cause(py, diagnostic));
+        return Some(error);
+    }
+    let refused = diagnostic.of_builtin
+        && matches!(diagnostic.kind, DiagnosticKind::Kernel | DiagnosticKind::Unsupported);
+    refused.then(|| PyValueError::new_err(diagnostic.message))
 }

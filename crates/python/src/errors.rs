@@ -1,8 +1,10 @@
 //! The exceptions that Python sees. `str(exception)` holds everything there is to say.
 
 use pyo3::create_exception;
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyType};
 
 create_exception!(
     tilewright,
@@ -47,6 +49,28 @@ create_exception!(
     "The CUDA driver is missing, or a call into it failed."
 );
 
+/// `RequestError`, for which there is no macro: it has two bases.
+fn request_error_type(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+    static TYPE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    let make = || -> PyResult<Py<PyType>> {
+        let bases = (py.get_type::<CompilationError>(), py.get_type::<PyValueError>());
+        let names = PyDict::new(py);
+        names.set_item("__module__", "tilewright")?;
+        names.set_item("__doc__", "An option or a target that cannot be, or not together.")?;
+        let class = py.get_type::<PyType>().call1(("RequestError", bases, names))?;
+        Ok(class.cast_into::<PyType>()?.unbind())
+    };
+    TYPE.get_or_try_init(py, make).map(|made| made.bind(py))
+}
+
+/// A [`Kind::Request`](tilewright_frontend::DiagnosticKind::Request) as an exception.
+pub fn request_error(py: Python<'_>, text: &str) -> PyErr {
+    match request_error_type(py) {
+        Ok(class) => PyErr::from_type(class.clone(), text.to_string()),
+        Err(error) => error,
+    }
+}
+
 /// Adds the exception types to the module.
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = m.py();
@@ -54,6 +78,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("CompilationError", py.get_type::<CompilationError>())?;
     m.add("CompileTimeAssertionFailure", py.get_type::<CompileTimeAssertionFailure>())?;
     m.add("UnsupportedLanguageConstruct", py.get_type::<UnsupportedLanguageConstruct>())?;
+    m.add("RequestError", request_error_type(py)?)?;
     m.add("OutOfResources", py.get_type::<OutOfResources>())?;
     m.add("KernelError", py.get_type::<KernelError>())?;
     m.add("DriverError", py.get_type::<DriverError>())

@@ -221,8 +221,11 @@ impl Evaluator<'_> {
     fn call_item(&mut self, item: &Item, args: CallArgs) -> Eval<Value> {
         match item {
             Item::Builtin(builtin) => {
-                let args = self.bind_builtin(builtin, args)?;
-                self.call_builtin(&args)
+                let result = self.bind_builtin(builtin, args).and_then(|args| self.call_builtin(&args));
+                result.map_err(|mut error| {
+                    error.of_builtin = true;
+                    error
+                })
             }
             Item::Jit(function) => self.call_jit(function, args),
             Item::Class(path) => self.construct(path, args),

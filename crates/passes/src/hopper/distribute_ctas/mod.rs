@@ -36,6 +36,7 @@ mod choose;
 mod dims;
 mod rewrite;
 
+use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::dialect::{tt, ttng};
 use tilewright_ir::launch::CLUSTER_DIMS;
 use tilewright_ir::{Diagnostic, Module, Op};
@@ -80,7 +81,7 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_ctas: u32) -> Result<()
     }
     if !target.clusters {
         let message = format!("num_ctas = {num_ctas}: {} has no clusters of CTAs", target.name);
-        return Err(Diagnostic::new(message).note("cuda:90 has; use num_ctas = 1"));
+        return Err(Diagnostic::new(message).of(Kind::Request).note("cuda:90 has; use num_ctas = 1"));
     }
     let functions: Vec<Op> = module.block_ops(module.body()).collect();
     for func in functions {
