@@ -1,7 +1,9 @@
 """Options of a launch: which there are, what they may be, and that each does what it says."""
 
+import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +40,19 @@ def reads_a_global(x):
     tl.store(x, FACTOR)
 
 
+@triton.jit
+def dot_of_fp8(x, DTYPE: tl.constexpr):
+    i = tl.arange(0, 32)
+    at = x + i[:, None] * 32 + i[None, :]
+    operand = tl.load(at).to(DTYPE)
+    tl.store(at, tl.dot(operand, operand))
+
+
+@triton.jit
+def reads_fp8(x):
+    tl.store(x, tl.load(x))
+
+
 def ttir(kernel, *args, **options):
     return kernel.warmup(*args, target="cuda:90", **options).asm["ttir"]
 
@@ -57,6 +72,60 @@ def test_the_precision_of_dots_on_the_cpu(monkeypatch):
     dot[(1,)](rounded, 16)
     dot[(1,)](exact, 16, default_dot_input_precision="ieee")
     assert (rounded == 16).all() and (exact > 16).all()
+
+
+def test_the_precisions_that_dots_may_have():
+    assert "inputPrecision" not in ttir(dot, tl.float32, 32, allowed_dot_input_precisions=("ieee",))
+    allowed = ["tf32x3", "IEEE"]
+    assert "inputPrecision = tf32x3" in ttir(
+        says_itself, tl.float32, 32, allowed_dot_input_precisions=allowed
+    )
+    refused = [
+        (says_itself, {"allowed_dot_input_precisions": ("tf32", "ieee")}, '"tf32x3"'),
+        (dot, {"allowed_dot_input_precisions": ("tf32x3",)}, '"ieee"'),
+        (
+            dot,
+            {"allowed_dot_input_precisions": ("ieee",), "default_dot_input_precision": "bf16x3"},
+            '"bf16x3"',
+        ),
+    ]
+    for kernel, options, word in refused:
+        with pytest.raises(triton.CompilationError, match=f"`input_precision` of tl.dot is {word}"):
+            kernel.warmup(tl.float32, 32, target="cuda:90", **options)
+
+
+def test_the_dtypes_of_8_bits_that_kernels_may_have():
+    kernel = dot_of_fp8.warmup(tl.float32, tl.float8e5, target="cuda:90", supported_fp8_dtypes=["fp8e5"])
+    assert kernel.metadata.supported_fp8_dtypes == ["fp8e5"]
+    for kernel, args in ((dot_of_fp8, (tl.float32, tl.float8e4nv)), (reads_fp8, (tl.float8e4nv,))):
+        kernel.warmup(*args, target="cuda:80")
+        with pytest.raises(triton.CompilationError, match="fp8e4nv not supported in this arch") as caught:
+            kernel.warmup(*args, target="cuda:80", supported_fp8_dtypes=("fp8e5", "fp8e4b15"))
+        assert "('fp8e5', 'fp8e4b15')" in str(caught.value.__cause__)
+
+
+def test_the_dtypes_of_8_bits_that_dots_warn_of(monkeypatch):
+    def warnings_of(dtype, target, **options):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            dot_of_fp8.warmup(tl.float32, dtype, target=target, **options)
+        return [str(w.message) for w in caught if "deprecated" in str(w.message)]
+
+    assert "use of fp8e4b15 is deprecated" in warnings_of(tl.float8e4b15, "cuda:90")[0]
+    assert not warnings_of(tl.float8e4b15, "cuda:80") and not warnings_of(tl.float8e5, "cuda:90")
+    assert not warnings_of(tl.float8e4b15, "cuda:90", deprecated_fp8_dot_operand_dtypes=())
+    assert warnings_of(tl.float8e5, "cuda:80", deprecated_fp8_dot_operand_dtypes=("fp8e5",))
+
+
+def test_how_many_products_are_added_up_imprecisely():
+    def attribute(dtype, **options):
+        text = ttir(dot_of_fp8, tl.float32, dtype, **options)
+        return re.findall(r"maxNumImpreciseAcc = (\d+)", text)
+
+    assert attribute(tl.float8e5) == []
+    for n in (0, 32, 2**30):
+        assert attribute(tl.float8e5, max_num_imprecise_acc_default=n) == ([str(n)] if n else ["0"])
+    assert attribute(tl.float16, max_num_imprecise_acc_default=32) == []
 
 
 def test_overflow_is_checked_in_debugging_unless_it_is_not_wanted(monkeypatch):
@@ -114,6 +183,12 @@ def test_more_than_hardware_has_is_out_of_resources(name):
         ({"num_stages": 2**80}, f"num_stages is {2**80}"),
         ({"default_dot_input_precision": "fp8"}, "'tf32', 'tf32x3', 'ieee', 'bf16x3' or 'bf16x6'"),
         ({"default_dot_input_precision": 3}, "default_dot_input_precision is 3"),
+        (
+            {"supported_fp8_dtypes": ("fp16",)},
+            "a tuple of 'fp8e5', 'fp8e5b16', 'fp8e4nv', 'fp8e4b8' or 'fp8e4b15'",
+        ),
+        ({"allowed_dot_input_precisions": 3}, "allowed_dot_input_precisions is 3"),
+        ({"max_num_imprecise_acc_default": -1}, "it must be an integer from 0 to 1073741824"),
         ({"ptx_version": 9}, "it must be an integer from 60 to 99"),
         ({"ptx_options": 3}, "it must be arguments separated by spaces"),
         ({"extern_libs": {"libdevice": "/no"}}, "not supported yet: extern_libs with another libdevice"),

@@ -7,7 +7,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use tilewright_frontend::Captured;
 use tilewright_ir::Module;
-use tilewright_ir::options::{OPTIONS, Options, Value};
+use tilewright_ir::options::{Kind, OPTIONS, Options, Value, words};
 use tilewright_target::{LaunchShape, Missing, StageKind, TensorMapParam};
 
 /// What is known of a compiled kernel; the `.json` file of the cache.
@@ -58,6 +58,9 @@ fn by_name<S: Serializer>(options: &Options, serializer: S) -> Result<S::Ok, S::
             Value::None => map.serialize_entry(option.name, &())?,
             Value::Flag(flag) => map.serialize_entry(option.name, &flag)?,
             Value::Count(count) => map.serialize_entry(option.name, &count)?,
+            Value::Word(word) if matches!(option.kind, Kind::Words(_)) => {
+                map.serialize_entry(option.name, &words(&word).collect::<Vec<_>>())?;
+            }
             Value::Word(word) => map.serialize_entry(option.name, &word)?,
         }
     }

@@ -56,7 +56,7 @@ pub enum Value {
     Flag(bool),
     /// Of a [`Kind::Count`]; any integer, since one that is not in the range is to be shown.
     Count(i64),
-    /// Of a [`Kind::Choice`] or a [`Kind::Text`].
+    /// Of a [`Kind::Choice`], a [`Kind::Text`] or, with commas between them, a [`Kind::Words`].
     Word(String),
 }
 
@@ -89,11 +89,13 @@ pub enum Kind {
     },
     /// One of some words, in lower or upper case.
     Choice(&'static [&'static str]),
+    /// Some of these words, in lower or upper case; a tuple in Python.
+    Words(&'static [&'static str]),
     /// Any text but an empty one; what it says, for messages and the page.
     Text(&'static str),
 }
 
-/// The largest count, which [`Options::word`] has room for.
+/// The largest count of an option that is no [`Bound`]: [`Options::words`] has room for it.
 pub const MOST: u32 = u16::MAX as u32;
 
 impl Kind {
@@ -104,6 +106,7 @@ impl Kind {
                 (i64::from(least)..=i64::from(most)).contains(n) && (!power_of_two || n.count_ones() == 1)
             }
             (Kind::Choice(words), Value::Word(word)) => words.contains(&word.as_str()),
+            (Kind::Words(words), Value::Word(given)) => self::words(given).all(|word| words.contains(&word)),
             (Kind::Text(_), Value::Word(word)) => !word.trim().is_empty(),
             _ => false,
         }
@@ -117,6 +120,7 @@ impl fmt::Display for Kind {
             [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
             words => words.join(""),
         };
+        let quoted = |words: &[&str]| listed(&words.iter().map(|w| format!("'{w}'")).collect::<Vec<_>>());
         match *self {
             Kind::Flag => f.write_str("True or False"),
             Kind::Count { least, most, power_of_two: true } => {
@@ -125,11 +129,15 @@ impl fmt::Display for Kind {
             }
             Kind::Count { least, most, .. } => write!(f, "an integer from {least} to {most}"),
             Kind::Text(what) => f.write_str(what),
-            Kind::Choice(words) => {
-                f.write_str(&listed(&words.iter().map(|w| format!("'{w}'")).collect::<Vec<_>>()))
-            }
+            Kind::Choice(words) => f.write_str(&quoted(words)),
+            Kind::Words(words) => write!(f, "a tuple of {}", quoted(words)),
         }
     }
+}
+
+/// The words of a value of [`Kind::Words`].
+pub fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|word| !word.is_empty())
 }
 
 /// A row of the table.
@@ -196,6 +204,9 @@ impl Info {
             Value::Word(word) if matches!(self.kind, Kind::Choice(_)) => {
                 Value::Word(word.to_ascii_lowercase())
             }
+            Value::Word(word) if matches!(self.kind, Kind::Words(_)) => {
+                Value::Word(words(&word.to_ascii_lowercase()).collect::<Vec<_>>().join(","))
+            }
             value => value,
         };
         let fits = self.kind.takes(&value) || value == self.default();
@@ -234,7 +245,7 @@ impl Info {
                 _ => None,
             },
             Kind::Count { .. } => text.parse().ok().map(Value::Count),
-            Kind::Choice(_) | Kind::Text(_) => Some(Value::Word(text.to_string())),
+            Kind::Choice(_) | Kind::Words(_) | Kind::Text(_) => Some(Value::Word(text.to_string())),
         };
         let value = value.ok_or_else(|| self.wrong(&text))?;
         self.set(&mut Options::default(), value.clone()).map(|()| value)
@@ -289,6 +300,23 @@ impl Field for Option<u32> {
     }
 }
 
+/// A count that may be larger than [`MOST`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Bound(pub u32);
+
+impl Field for Option<Bound> {
+    const BITS: u32 = 33;
+    fn bits(&self) -> u128 {
+        self.map_or(0, |n| 1 + u128::from(n.0))
+    }
+    fn value(&self) -> Value {
+        self.map_or(Value::None, |n| Value::Count(i64::from(n.0)))
+    }
+    fn from_value(value: Value) -> Option<Self> {
+        if value == Value::None { Some(None) } else { u32::from_value(value).map(|n| Some(Bound(n))) }
+    }
+}
+
 /// The text of an option, of which a process keeps each one once, so that options are compared and hashed as numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Text(u16);
@@ -307,6 +335,11 @@ impl Text {
     /// What it says.
     pub fn as_str(self) -> &'static str {
         kept_texts()[usize::from(self.0)]
+    }
+
+    /// Its words, of an option of [`Kind::Words`].
+    pub fn words(self) -> impl Iterator<Item = &'static str> {
+        words(self.as_str())
     }
 }
 
@@ -382,12 +415,23 @@ macro_rules! options {
         }),+];
 
         impl Options {
-            /// All values in a number: equal for equal options and no others, where every value is in its range.
-            pub fn word(&self) -> u128 {
-                const _: () = assert!(0 $(+ <$ty as Field>::BITS)+ <= 128);
-                let mut word = 0;
-                $(word = word << <$ty as Field>::BITS | self.$name.bits();)+
-                word
+            /// All values in numbers: equal for equal options and no others, where every value is in its range.
+            pub fn words(&self) -> [u128; 2] {
+                let mut words = [0; 2];
+                // The next free bit; a value lies in one of the numbers.
+                let mut at = 0;
+                $(
+                    const _: () = assert!(<$ty as Field>::BITS <= 33);
+                    if at / 128 != (at + <$ty as Field>::BITS - 1) / 128 {
+                        at = 128;
+                    }
+                    words[(at / 128) as usize] |= self.$name.bits() << (at % 128);
+                    at += <$ty as Field>::BITS;
+                )+
+                // Of room that a value leaves at the end of a number there is less than it takes itself.
+                const _: () = assert!(0 $(+ <$ty as Field>::BITS)+ <= 256 - 32);
+                debug_assert!(at <= 256);
+                words
             }
         }
     };
@@ -406,6 +450,9 @@ const fn power_of_two(most: u32) -> Kind {
 /// The most CTAs of a cluster that may be had without asking for more than is portable (CUDA C++ Programming Guide, "Thread
 /// Block Clusters").
 pub const MAX_CTAS: u32 = 8;
+
+/// The names of 8-bit floats in the language.
+const FP8: &[&str] = &["fp8e5", "fp8e5b16", "fp8e4nv", "fp8e4b8", "fp8e4b15"];
 
 /// The most warps of a CTA.
 pub const MAX_WARPS: u32 = 32;
@@ -426,6 +473,15 @@ options! {
     enable_reflect_ftz: bool = true, Kind::Flag, [CodeGenerator];
     /// What `tl.dot` does with float32 operands unless it says `input_precision` or `allow_tf32` itself.
     default_dot_input_precision: InputPrecision = InputPrecision::Tf32, Kind::Choice(InputPrecision::KEYWORDS), [FrontEnd];
+    /// The values of `input_precision` that `tl.dot` takes, all of them by default. Without `tf32` one that says none is `ieee`, as with
+    /// `allow_tf32=True`.
+    allowed_dot_input_precisions: Option<Text> = None, Kind::Words(InputPrecision::KEYWORDS), [FrontEnd];
+    /// `max_num_imprecise_acc` of products of 8-bit floats that do not say one. By default the tensor cores of sm_90 sum up all of K.
+    max_num_imprecise_acc_default: Option<Bound> = None, Kind::Count { least: 0, most: 1 << 30, power_of_two: false }, [FrontEnd];
+    /// The 8-bit floats that kernels may have, all of them by default: on GPUs that lack a type it is converted by other instructions.
+    supported_fp8_dtypes: Option<Text> = None, Kind::Words(FP8), [FrontEnd];
+    /// The 8-bit floats that `tl.dot` warns of. By default that is `fp8e4b15` on sm_90 and later.
+    deprecated_fp8_dot_operand_dtypes: Option<Text> = None, Kind::Words(FP8), [FrontEnd];
     /// Whether `tl.device_assert`, and checks that integers do not overflow, are compiled in.
     debug: bool = false, Kind::Flag, [FrontEnd];
     /// Whether `debug` checks that integers do not overflow.
@@ -498,7 +554,7 @@ pub fn markdown() -> String {
         "# Options of a kernel\n\n\
          Keyword arguments of a launch (`kernel[grid](…, num_warps=8)`) and of `warmup`, the first four also of `triton.Config`; flags \
          of `tilewright compile` (`--num-warps 8`, `--enable-fp-fusion=false`) where code depends on them. `None` stands for the \
-         default. Any other value than those listed is an error. A row that is marked ✓ is in the key of the cache.\n\n\
+         default. Of a tuple the command takes the words with commas between them. Any other value than those listed is an error. A row that is marked ✓ is in the key of the cache.\n\n\
          Written from the table in `crates/ir/src/options.rs` by `TILEWRIGHT_BLESS=1 cargo nextest run -p tilewright-ir options`.\n\n\
          | option | values | default | key | read by | meaning |\n| --- | --- | --- | --- | --- | --- |\n",
     );
@@ -553,6 +609,11 @@ mod tests {
         assert_eq!(options.default_dot_input_precision, InputPrecision::Ieee);
         assert!(precision.set(&mut options, Value::Word("fp8".into())).is_err());
         assert!(find("debug").unwrap().set(&mut options, Value::Count(1)).is_err());
+        let dtypes = find("supported_fp8_dtypes").unwrap();
+        assert_eq!(dtypes.set(&mut options, Value::Word("FP8E5, fp8e4nv".into())), Ok(()));
+        let words: Vec<_> = options.supported_fp8_dtypes.unwrap().words().collect();
+        assert_eq!(words, ["fp8e5", "fp8e4nv"]);
+        assert!(dtypes.set(&mut options, Value::Word("fp8e5,fp16".into())).is_err());
         let registers = find("maxnreg").unwrap();
         assert_eq!(registers.set(&mut options, Value::Count(256)), Ok(()));
         assert_eq!(options.maxnreg, Some(256));
@@ -570,22 +631,24 @@ mod tests {
                 option.set(&mut options, value.clone()).unwrap();
                 assert_eq!(option.get(&options), value);
             }
-            assert!(option.parse("").is_err(), "{}", option.name);
+            assert_eq!(option.parse("").is_ok(), matches!(option.kind, Kind::Words(_)), "{}", option.name);
             assert_eq!(option.parse("4x").is_ok(), matches!(option.kind, Kind::Text(_)), "{}", option.name);
         }
     }
 
     #[test]
     fn each_option_is_in_the_word() {
-        let mut seen = vec![Options::default().word()];
+        let mut seen = vec![Options::default().words()];
         for option in OPTIONS {
-            for text in ["0", "1", "2", "4", "8", "71", "84", "tf32", "ieee", "bf16x6"] {
+            for text in
+                ["0", "1", "2", "4", "8", "71", "84", "1073741824", "tf32", "ieee", "bf16x6", "fp8e5,fp8e4nv"]
+            {
                 let Ok(value) = option.parse(text) else { continue };
                 let mut options = Options::default();
                 option.set(&mut options, value).unwrap();
                 if options != Options::default() {
-                    assert!(!seen.contains(&options.word()), "{} = {text}", option.name);
-                    seen.push(options.word());
+                    assert!(!seen.contains(&options.words()), "{} = {text}", option.name);
+                    seen.push(options.words());
                 }
             }
         }

@@ -76,8 +76,7 @@ impl Param {
 
 /// Appends the options to a key.
 pub fn encode(options: &Options, key: &mut Key) {
-    let word = options.word();
-    key.extend([word as u64, (word >> 64) as u64]);
+    key.extend(options.words().iter().flat_map(|&word| [word as u64, (word >> 64) as u64]));
 }
 
 /// Takes the option of a keyword argument; `Ok(false)` when there is none of this name.
@@ -103,6 +102,12 @@ fn take(options: &mut Options, option: &Info, value: &Bound<'_, PyAny>) -> PyRes
             value.extract().or_else(|_| value.call_method0("__index__")?.extract()).map_err(|_| other())?,
         ),
         Kind::Choice(_) => Value::Word(value.extract().map_err(|_| other())?),
+        Kind::Words(_) if value.extract::<&str>().is_err() => {
+            let words: PyResult<Vec<String>> =
+                value.try_iter().and_then(|words| words.map(|word| word?.extract()).collect());
+            Value::Word(words.map_err(|_| other())?.join(","))
+        }
+        Kind::Words(_) => Value::Word(value.extract()?),
         Kind::Text(_) if option.name == "extern_libs" => libraries(value, &other)?,
         Kind::Text(_) => Value::Word(value.extract().map_err(|_| other())?),
     };
@@ -171,6 +176,9 @@ pub fn options_dict<'py>(py: Python<'py>, options: &Options) -> PyResult<Bound<'
             Value::None => dict.set_item(option.name, py.None())?,
             Value::Flag(flag) => dict.set_item(option.name, flag)?,
             Value::Count(count) => dict.set_item(option.name, count)?,
+            Value::Word(word) if matches!(option.kind, Kind::Words(_)) => {
+                dict.set_item(option.name, PyTuple::new(py, options::words(&word).collect::<Vec<_>>())?)?;
+            }
             Value::Word(word) => dict.set_item(option.name, word)?,
         }
     }

@@ -157,6 +157,8 @@ pub(crate) struct Evaluator<'h> {
     pub written: Vec<(usize, Value)>,
     /// What the `with` statements around say of copies, the innermost last.
     pub hints: Vec<builtins::dsa::Hints>,
+    /// What is wrong with the first type that may not be, found where no error can be given.
+    refused: Option<Error>,
     /// Statements and expressions evaluated so far.
     steps: u64,
 }
@@ -307,11 +309,31 @@ impl Evaluator<'_> {
     }
 
     fn scalar_type(&mut self, scalar: Scalar) -> Type {
+        if scalar.is_fp8() && self.refused.is_none() {
+            self.refused = self.unsupported_fp8(scalar);
+        }
         match (scalar.format(), scalar) {
             (Some(kind), _) => self.module.ty(TypeKind::Float(kind)),
             (None, Scalar::Void) => Type::I32,
             (None, _) => self.module.ty(TypeKind::Int(scalar.bits() as u16)),
         }
+    }
+
+    /// The error where the option `supported_fp8_dtypes` leaves an 8-bit float out.
+    fn unsupported_fp8(&self, dtype: Scalar) -> Option<Error> {
+        let supported = self.options.supported_fp8_dtypes?;
+        if supported.words().any(|name| name == dtype.name()) {
+            return None;
+        }
+        let names: Vec<_> = supported.words().map(|name| format!("'{name}'")).collect();
+        let message = format!(
+            "type {dtype} not supported in this architecture. The supported fp8 dtypes are ({})",
+            names.join(", ")
+        );
+        let mut error =
+            self.error(message).note("the option `supported_fp8_dtypes` of this compilation lists them");
+        error.of_builtin = true;
+        Some(error.into())
     }
 
     /// The IR type of a tensor, or of a scalar for an empty shape.
@@ -534,9 +556,14 @@ pub fn build_module_for(
         written_memory: Vec::new(),
         written: Vec::new(),
         hints: Vec::new(),
+        refused: None,
         steps: 0,
     };
-    let name = eval.build_kernel(entry, signature).map_err(|e| *e)?;
+    let name = eval.build_kernel(entry, signature);
+    if let Some(error) = eval.refused.take() {
+        return Err(*error);
+    }
+    let name = name.map_err(|e| *e)?;
     let Evaluator { module, captured, functions, printed, .. } = eval;
     Ok(Built { module, name, captured, facts: recorder.into_facts(), functions, printed })
 }

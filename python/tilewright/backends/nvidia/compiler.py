@@ -139,7 +139,7 @@ class CUDABackend(BaseBackend):
         if arch >= 90:
             given.setdefault("deprecated_fp8_dot_operand_dtypes", ("fp8e4b15",))
         given.setdefault("enable_fp_fusion", language.default_fp_fusion)
-        given["max_num_imprecise_acc_default"] = 2**30 if arch == 90 else 0
+        given.setdefault("max_num_imprecise_acc_default", 2**30 if arch == 90 else 0)
         return CUDAOptions(**given)
 
     def pack_metadata(self, metadata) -> tuple[int, int, int]:

@@ -266,6 +266,7 @@ impl Evaluator<'_> {
         }
         let rank = a.shape.len();
         let unread = |s: Scalar| matches!(s, Scalar::Fp8E4B15 | Scalar::Fp8E4B8 | Scalar::Fp8E5B16);
+        self.warn_of_deprecated(&[x, y]);
         if unread(x) || unread(y) {
             // Formats that no tensor core of NVIDIA reads.
             a = self.cast(&a, &Scalar::Fp16.into())?;
@@ -286,6 +287,22 @@ impl Evaluator<'_> {
         let value = dot.result(&self.module);
         let product = Tensor { value, dtype: result.into(), shape: acc.shape };
         self.reshape(&product, &shape, false)
+    }
+
+    /// Warns of 8-bit floats that the option `deprecated_fp8_dot_operand_dtypes` names.
+    fn warn_of_deprecated(&self, operands: &[Scalar]) {
+        let capability = self.target.and_then(|target| target.strip_prefix("cuda:")?.parse::<u32>().ok());
+        let deprecated: Vec<&str> = match self.options.deprecated_fp8_dot_operand_dtypes {
+            Some(words) => words.words().collect(),
+            None if capability.is_some_and(|capability| capability >= 90) => vec![Scalar::Fp8E4B15.name()],
+            None => return,
+        };
+        if let Some(name) = operands.iter().map(|dtype| dtype.name()).find(|name| deprecated.contains(name)) {
+            self.warn(&format!(
+                "the use of {name} is deprecated on Hopper and later architectures and can cause significant slow down: no tensor core reads it, \
+                 and tl.dot converts it to float16"
+            ));
+        }
     }
 
     /// Matrices in several dimensions of batches as those of one.
@@ -383,25 +400,32 @@ impl Evaluator<'_> {
     /// By how many bits operands are multiplied: `input_precision`, or the older `allow_tf32`.
     fn dot_precision(&mut self, args: &Args) -> Eval<tt::InputPrecision> {
         use tt::InputPrecision as P;
+        let allowed: Vec<&str> = match self.options.allowed_dot_input_precisions {
+            Some(words) => words.words().collect(),
+            None => P::KEYWORDS.to_vec(),
+        };
         let given = args.optional("input_precision").is_some();
-        match args.optional("allow_tf32") {
+        let default = self.options.default_dot_input_precision;
+        let unless_refused = |precision: P| match precision {
+            P::Tf32 if !allowed.contains(&P::Tf32.keyword()) => P::Ieee,
+            precision => precision,
+        };
+        let wanted = match args.optional("allow_tf32") {
             Some(_) if given => {
                 return Err(self.error("tl.dot is given both `input_precision` and `allow_tf32`"));
             }
-            Some(Value::Const(c)) => return Ok(if c.truth() == Some(true) { P::Tf32 } else { P::Ieee }),
-            _ if !given => return Ok(self.options.default_dot_input_precision),
-            _ => {}
-        }
-        let text = self.str_arg(args, "input_precision")?.to_ascii_lowercase();
-        match &*text {
-            "tf32" => Ok(P::Tf32),
-            "tf32x3" => Ok(P::Tf32x3),
-            "ieee" => Ok(P::Ieee),
-            "bf16x3" => Ok(P::Bf16x3),
-            "bf16x6" => Ok(P::Bf16x6),
-            _ => Err(self.error(format!(
-                "`input_precision` of tl.dot is \"{text}\"; possible are \"tf32\", \"tf32x3\", \"ieee\", \"bf16x3\", \"bf16x6\""
-            ))),
+            _ if given => self.str_arg(args, "input_precision")?.to_ascii_lowercase(),
+            Some(Value::Const(c)) if c.truth() == Some(true) => unless_refused(P::Tf32).keyword().to_string(),
+            Some(Value::Const(_)) => P::Ieee.keyword().to_string(),
+            _ => unless_refused(default).keyword().to_string(),
+        };
+        match P::from_keyword(&wanted).filter(|_| allowed.contains(&&*wanted)) {
+            Some(precision) => Ok(precision),
+            None => {
+                let names: Vec<_> = allowed.iter().map(|name| format!("\"{name}\"")).collect();
+                let names = names.join(", ");
+                Err(self.error(format!("`input_precision` of tl.dot is \"{wanted}\"; possible are {names}")))
+            }
         }
     }
 
@@ -422,11 +446,12 @@ impl Evaluator<'_> {
     /// How many products of 8-bit floats may be summed up imprecisely.
     pub(super) fn dot_imprecise(&mut self, args: &Args, eight_bit: bool, k: u32) -> Eval<Option<i32>> {
         if args.optional("max_num_imprecise_acc").is_none() {
-            return Ok(None);
+            let default = self.options.max_num_imprecise_acc_default.filter(|_| eight_bit);
+            return Ok(default.and_then(|n| i32::try_from(n.0).ok()));
         }
         let n = self.int_arg(args, "max_num_imprecise_acc")?;
         if eight_bit && n > i128::from(k) {
-            return Err(self.error(format!("max_num_imprecise_acc ({n}) is larger than K ({k})")));
+            return Err(self.error(format!("max_num_imprecise_acc ({n}) must be <= K ({k})")));
         }
         Ok(i32::try_from(n).ok().filter(|_| eight_bit))
     }
