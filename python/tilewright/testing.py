@@ -45,7 +45,7 @@ def _quantile(values, q):
     return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
 
 
-def _summarize(times, quantiles, return_mode):
+def _summarize_statistics(times, quantiles, return_mode):
     if quantiles is not None:
         found = [_quantile(times, q) for q in quantiles]
         return found[0] if len(found) == 1 else found
@@ -78,7 +78,7 @@ def do_bench(
     torch = _torch_cuda()
     fn()
     if torch is None:
-        return _summarize(_time_on_cpu(fn, warmup, rep), quantiles, return_mode)
+        return _summarize_statistics(_time_on_cpu(fn, warmup, rep), quantiles, return_mode)
 
     def event():
         return torch.cuda.Event(enable_timing=True)
@@ -105,7 +105,7 @@ def do_bench(
         fn()
         end.record()
     torch.cuda.synchronize()
-    return _summarize([start.elapsed_time(end) for start, end in pairs], quantiles, return_mode)
+    return _summarize_statistics([start.elapsed_time(end) for start, end in pairs], quantiles, return_mode)
 
 
 def _time_on_cpu(fn, warmup, rep):
@@ -151,7 +151,7 @@ def do_bench_cudagraph(
             end.record()
             torch.cuda.synchronize()
             times.append(start.elapsed_time(end) / repeats)
-    return _summarize(times, quantiles, return_mode)
+    return _summarize_statistics(times, quantiles, return_mode)
 
 
 def simulate_ptx(

@@ -164,6 +164,25 @@ def test_what_is_missing_says_so():
     ]
 
 
+def test_names_that_libraries_take_from_tritons_modules():
+    text = """
+        from triton.backends.nvidia.driver import libcuda_dirs
+        from triton.compiler.compiler import driver, get_cache_invalidating_env_vars
+        from triton.runtime.autotuner import PTXASError
+        from triton.runtime.jit import compute_cache_key, find_paths_if, get_iterable_path, serialize_specialization_data
+        from triton.testing import _summarize_statistics
+        print(find_paths_if([1, (2, 3)], lambda path, x: x > 1), get_iterable_path([1, (2, 3)], (1, 1)))
+        print(_summarize_statistics([3.0, 1.0, 2.0], None, "median"), isinstance(libcuda_dirs(), list))
+        print(serialize_specialization_data("f", {}, {(0,): (1, "x")}, {(1,): "D"}, {"num_warps": 4}, "key"))
+    """
+    assert program(text).splitlines() == [
+        "[(1, 0), (1, 1)] 3",
+        "2.0 True",
+        '{"name": "f", "signature": {}, "constant_keys": [[0]], "constant_vals": [[1, "x"]], "attrs_keys": [[1]], '
+        '"attrs_vals": ["D"], "options": {"num_warps": 4}, "key": "key"}',
+    ]
+
+
 def test_an_installed_triton_makes_no_difference(tmp_path):
     (tmp_path / "triton").mkdir()
     (tmp_path / "triton/__init__.py").write_text("__version__ = 'the real one'")

@@ -12,6 +12,8 @@ import tilewright.language as tl
 from tilewright import knobs
 from tilewright.backends.compiler import GPUTarget
 from tilewright.compiler import ASTSource, IRSource, LazyDict, get_cache_key, make_backend
+from tilewright.runtime import jit
+from tilewright.runtime.jit import compute_cache_key
 
 HOPPER = GPUTarget("cuda", 90, 32)
 
@@ -345,6 +347,68 @@ def test_an_error_has_its_message_alone(monkeypatch):
         wrong_name[(1,)](np.zeros(1, np.float32))
     assert "lood" in caught.value.error_message and "\n" not in caught.value.error_message
     assert caught.value.error_message in str(caught.value)
+    assert caught.value.message == str(caught.value) and caught.value.__cause__ is None
+
+
+@triton.jit
+def of_nothing():
+    return tl.arange(4, 4)
+
+
+@triton.jit
+def refused(x, HOW: tl.constexpr):
+    if HOW == "called":
+        of_nothing()
+    elif HOW == "builtin":
+        tl.arange(4, 4)
+    else:
+        tl.static_assert(False)
+
+
+def test_what_led_to_an_error():
+    def error(how):
+        with pytest.raises(triton.CompilationError) as caught:
+            refused.warmup(tl.float32, how, grid=(1,))
+        return caught.value
+
+    builtin = error("builtin")
+    assert type(builtin.__cause__) is ValueError and str(builtin.__cause__) == builtin.error_message
+    called = error("called")
+    inner = called.__cause__
+    assert type(inner) is triton.CompilationError and "called from here" not in str(inner)
+    assert "called from here" in str(called) and type(inner.__cause__) is ValueError
+    assert error("assertion").__cause__ is None
+
+
+def test_a_launch_taken_apart():
+    *_, bind = scaled_by.device_caches[0]
+    x = TensorLike()
+    args, specialization, options = bind(x, 32, FACTOR=3, num_warps=8)
+    assert args == {"x": x, "n": 32, "m": 1, "FACTOR": 3} and options == {"num_warps": 8}
+    assert specialization == [("*fp32", "D"), ("i32", "D"), ("i64", None), ("constexpr", 3)]
+    keys = {}
+    key = compute_cache_key(keys, specialization, options)
+    assert (
+        key == compute_cache_key(keys, specialization, options) != compute_cache_key(keys, specialization, {})
+    )
+    kernels = scaled_by.device_caches[0][0]
+    kernels[key] = "kernel"
+    assert scaled_by.device_caches[0][0].get(key) == "kernel"
+    scaled_by.device_caches.clear()
+    assert not scaled_by.device_caches[0][0]
+    assert scaled_by.ASTSource is ASTSource and scaled_by.compile is triton.compile
+
+
+class TensorLike:
+    dtype = "float32"
+
+    def data_ptr(self):
+        return 4096
+
+
+@triton.jit(do_not_specialize=["m"])
+def scaled_by(x, n, m: tl.int64 = 1, FACTOR: tl.constexpr = 2):
+    tl.store(x + n + m, FACTOR)
 
 
 @triton.jit
@@ -405,6 +469,14 @@ def test_constants_within_tuples_are_repeated():
     finally:
         knobs.runtime.jit_cache_hook = before
     assert nested_kernel.preload(told[0]).hash == first.hash
+
+
+def test_programs_may_write_what_hooks_are_told_themselves(monkeypatch):
+    told = []
+    monkeypatch.setattr(jit, "serialize_specialization_data", lambda *args: args[0])
+    monkeypatch.setattr(knobs.runtime, "jit_post_compile_hook", lambda **info: told.append(info["compile"]))
+    scaled_by.warmup(tl.float32, 16, FACTOR=7, grid=(1,))
+    assert told[0]["specialization_data"] == f"{__name__}.scaled_by"
 
 
 @triton.jit

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import _tilewright
+from .._C.libtriton import get_cache_invalidating_env_vars
 from .._tilewright import CompiledKernel, OutOfResources
 from ..backends.compiler import BaseBackend, GPUTarget, Language
 from ..language.core import constexpr
@@ -21,6 +22,7 @@ from ..runtime.cache import (
     get_override_manager,
     triton_key,
 )
+from ..runtime.driver import driver
 from . import AsmDict
 
 __all__ = [
@@ -32,6 +34,8 @@ __all__ = [
     "LazyDict",
     "OutOfResources",
     "compile",
+    "driver",
+    "get_cache_invalidating_env_vars",
     "get_cache_key",
     "get_cache_manager",
     "get_dump_manager",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,18 +71,11 @@ class Compilation:
 
     def specialization_data(self) -> str:
         """The compilation as JSON, from which :meth:`JITFunction.preload` repeats it in another process."""
-        return json.dumps(
-            {
-                "name": self.name,
-                "signature": self.signature,
-                "constant_keys": [list(path) for path in self.constants],
-                "constant_vals": [_constant(value) for value in self.constants.values()],
-                "attrs_keys": [list(path) for path in self.attrs],
-                "attrs_vals": list(self.attrs.values()),
-                "options": self.options,
-                "key": self.key,
-            },
-            default=str,
+        from ..runtime import jit
+
+        # By the module, where programs put one of their own.
+        return jit.serialize_specialization_data(
+            self.name, self.signature, self.constants, self.attrs, self.options, self.key
         )
 
     def skipped(self) -> bool:
@@ -140,12 +132,6 @@ class Compilation:
 
 def _device(where: str) -> int | None:
     return int(where.removeprefix("GPU ")) if where.startswith("GPU ") else None
-
-
-def _constant(value):
-    if isinstance(value, tuple):
-        return list(map(_constant, value))
-    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
 
 
 def _times(seconds: dict[str, float]) -> knobs.CompileTimes:

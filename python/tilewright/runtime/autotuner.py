@@ -11,7 +11,7 @@ from functools import partial
 
 from .. import knobs
 from .._tilewright import Progress, call_error_text, option_defaults
-from .errors import AutotunerError, CompilationError, OutOfResources, hint
+from .errors import AutotunerError, CompilationError, OutOfResources, PTXASError, hint  # noqa: F401
 from .jit import KernelInterface
 
 _DEFAULTS = option_defaults()

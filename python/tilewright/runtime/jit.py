@@ -13,13 +13,14 @@ import sys
 import textwrap
 import warnings
 from collections import namedtuple
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from functools import cached_property
 
-from .._tilewright import JitBase, call_error_text, signature_of
+from .._tilewright import JitBase, call_error_text
 from ..backends.compiler import BaseBackend
 from ..language._marker import ConstexprFunction, constexpr_function
 from .errors import hint
+from .specialization import binder, compute_cache_key, native_specialize_impl, serialize_specialization_data
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,9 +51,12 @@ __all__ = [
     "KernelParam",
     "MockTensor",
     "TensorWrapper",
+    "compute_cache_key",
     "constexpr_function",
     "jit",
+    "native_specialize_impl",
     "reinterpret",
+    "serialize_specialization_data",
 ]
 
 # Spellings of types in annotations, as signatures write them.
@@ -347,10 +351,29 @@ class JITFunction(JitBase, KernelInterface[K]):
         """The kernels compiled in this process as Triton has them: ``device_caches[device][0]`` is a mapping of them."""
         return _DeviceCaches(self)
 
+    @cached_property
+    def _put(self) -> dict:
+        # Kernels that programs put into `device_caches`.
+        return {}
+
     @property
     def cache(self):
         """By device a mapping of the kernels that are compiled."""
         return {device: caches[0] for device, caches in _DeviceCaches(self).items()}
+
+    @property
+    def ASTSource(self) -> type:
+        """The class of sources that :attr:`compile` takes."""
+        from ..compiler import ASTSource
+
+        return ASTSource
+
+    @property
+    def compile(self) -> Callable[..., CompiledKernel]:
+        """``tilewright.compile``."""
+        from ..compiler import compile
+
+        return compile
 
     def is_gluon(self) -> bool:
         """Whether the function is in Triton's other language: never."""
@@ -514,19 +537,25 @@ def _is_plain(value) -> bool:
     return not (inspect.ismodule(value) or inspect.isclass(value) or callable(value))
 
 
-class _Kernels(Mapping):
+class _Kernels(MutableMapping):
     """The kernels of a function on one device, by specialization."""
 
     def __init__(self, function: JITFunction, device: int):
         self._function, self._device = function, device
 
+    def __setitem__(self, key, kernel):
+        # What a program compiled itself, under a key of its own.
+        self._function._put[self._device, key] = kernel
+
     def _kernels(self) -> dict:
         from ..compiler.hooks import key_of
+
+        put = {key: kernel for (device, key), kernel in self._function._put.items() if device == self._device}
 
         def key(kernel):
             return key_of(kernel._signature, kernel._divisors, kernel._kept["constants"], kernel._options)
 
-        return {key(kernel): kernel for kernel in self._function.compiled_kernels}
+        return put | {key(kernel): kernel for kernel in self._function.compiled_kernels}
 
     def __getitem__(self, key):
         return self._kernels()[key]
@@ -535,10 +564,14 @@ class _Kernels(Mapping):
         return iter(self._kernels())
 
     def __len__(self) -> int:
-        return len(self._function.compiled_kernels)
+        return len(self._kernels())
+
+    def __delitem__(self, key):
+        del self._function._put[self._device, key]
 
     def clear(self) -> None:
         """Forgets the kernels."""
+        self._function._put.clear()
         self._function.clear_cache()
 
 
@@ -553,7 +586,8 @@ class _DeviceCaches(Mapping):
         from .driver import driver
 
         target = driver.active.get_current_target()
-        return _Kernels(self._function, device), {}, target, make_backend(target), None
+        backend = make_backend(target)
+        return _Kernels(self._function, device), {}, target, backend, binder(self._function, backend)
 
     def __iter__(self):
         return iter([0] if self._function.compiled_kernels else [])
@@ -563,6 +597,7 @@ class _DeviceCaches(Mapping):
 
     def clear(self) -> None:
         """Forgets the kernels of all devices."""
+        self._function._put.clear()
         self._function.clear_cache()
 
 
@@ -619,34 +654,6 @@ def mangle_type(arg, specialize: bool = False) -> str:
     """
 
     return native_specialize_impl(BaseBackend, arg, False, specialize, specialize)[0]
-
-
-def native_specialize_impl(backend, arg, is_const: bool, specialize_value: bool, align: bool) -> tuple:
-    """The type of an argument as signatures spell it, and what is known of its value: a number or object that is compiled in, or
-    a word such as ``D`` for a multiple of 16; of a tuple a tuple of each.
-
-    :param backend: the backend, or its class, whose ``get_int_specialization`` and ``get_tensor_specialization`` give the word.
-    :param is_const: whether the kernel only reads the memory (``tl.const``).
-    :param specialize_value: whether the number 1 is compiled in, and a word looked for.
-    :param align: whether multiples of 16 are looked for.
-    """
-    if isinstance(arg, tuple):
-        parts = [native_specialize_impl(backend, x, is_const, specialize_value, align) for x in arg]
-        again = getattr(type(arg), "_make", tuple)
-        return again([ty for ty, _ in parts]), again([known for _, known in parts])
-    if isinstance(arg, (JITFunction, ConstexprFunction)):
-        return "constexpr", arg.cache_key
-    ty = signature_of(arg, is_const, specialize_value)
-    if ty == "constexpr":
-        return ty, arg
-    if not specialize_value:
-        return ty, None
-    if ty[0] == "*":
-        # What has no address of Triton's kind (NumPy's arrays, dtypes in place of arrays) is not known to be aligned.
-        return ty, backend.get_tensor_specialization(arg, align=align) if hasattr(arg, "data_ptr") else ""
-    if ty[0] in "iu" and ty != "u1":
-        return ty, backend.get_int_specialization(arg, align=align)
-    return ty, None
 
 
 #: Triton's base of functions in the language.
@@ -807,4 +814,6 @@ def __getattr__(name: str):
         from typing import TypeVar
 
         return globals().setdefault("T", TypeVar("T"))
+    if name in ("find_paths_if", "get_iterable_path"):
+        return getattr(importlib.import_module("tilewright._utils"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,7 +10,7 @@ from ... import _tilewright
 from ..compiler import GPUTarget
 from ..driver import Benchmarker, GPUDriver
 
-__all__ = ["CudaDriver", "CudaUtils", "include_dirs", "library_dirs", "ty_to_cpp"]  # noqa: F822
+__all__ = ["CudaDriver", "CudaUtils", "include_dirs", "libcuda_dirs", "library_dirs", "ty_to_cpp"]  # noqa: F822
 
 # The bytes that the cache before a timed run is cleared with: more than any L2 has.
 _CACHE_BYTES = 256 * 1024 * 1024
@@ -45,6 +45,11 @@ def library_dirs() -> list[str]:
         os.path.dirname(os.environ.get("TILEWRIGHT_LIBCUDA", "")),
     ]
     return [folder for folder in named if folder] or _known_to_the_linker("libcuda.so")
+
+
+def libcuda_dirs() -> list[str]:
+    """The same, under the name by which programs ask whether there is a driver."""
+    return library_dirs()
 
 
 def _known_to_the_linker(library: str) -> list[str]:
