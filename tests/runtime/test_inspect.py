@@ -88,6 +88,13 @@ def rows(x, y, n, BLOCK: tl.constexpr, HINT: tl.constexpr):
     tl.store(y + tl.arange(0, BLOCK), total, cache_modifier=HINT)
 
 
+@triton.jit
+def ragged(x, y, n, BLOCK: tl.constexpr):
+    """Rows that begin anywhere: a thread stores an element at a time."""
+    at = tl.program_id(0) * n + tl.arange(0, BLOCK)
+    tl.store(y + at, tl.load(x + at))
+
+
 @pytest.mark.parametrize(
     "options, together",
     [
@@ -115,6 +122,8 @@ def test_stores_leave_the_l1_cache_alone():
     ]
     stores = [next(line.split()[0] for line in p.splitlines() if "st.global" in line) for p in ptx]
     assert stores == ["st.global.L1::no_allocate.v4.b32", "st.global.cs.v4.b32", "st.global.v4.b32"]
+    kernel = ragged.warmup(np.float32, np.float32, 8191, grid=(1,), target="cuda:90", BLOCK=512)
+    assert "st.global.b32" in kernel.asm["ptx"] and "no_allocate" not in kernel.asm["ptx"]
 
 
 @triton.jit

@@ -12,6 +12,9 @@ use tilewright_lower::{LoadHints, WordValues, Words};
 
 use super::Lower;
 
+/// Bits that a thread stores to global memory at once, from which on L1 need not keep them.
+const WHOLE_STORE: u32 = 128;
+
 /// `.v4.b32`, `.v2.b64`, `.b16`, …
 pub(super) fn suffix(words: Words) -> String {
     match words.count {
@@ -163,9 +166,11 @@ impl Lower<'_, '_> {
         evict: tt::EvictionPolicy,
     ) {
         let cache = cache_suffix(cache, false);
+        let whole = words.bits * words.count >= WHOLE_STORE;
         let evict = match evict {
-            // Results are rarely read again by the program that writes them, and L1 has room for what it reads.
-            tt::EvictionPolicy::Normal if cache.is_empty() && self.facts().streaming_stores => {
+            // Results are rarely read again by the program that writes them, and L1 has room for what it reads. (Parts of a sector that several
+            // instructions fill are slower so: docs/log/2026-11-26.md.)
+            tt::EvictionPolicy::Normal if cache.is_empty() && whole && self.facts().streaming_stores => {
                 ".L1::no_allocate"
             }
             policy => evict_suffix(policy),

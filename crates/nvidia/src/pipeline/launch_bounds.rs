@@ -5,7 +5,8 @@
 //! loop's loads one after the other into the same registers. One CTA asks for no more than any kernel has, but it makes the
 //! assembler keep loads apart, with which fewer threads have more bytes under way and share the L1 cache (PTX ISA,
 //! "Performance-Tuning Directives: .minnctapersm"; docs/performance.md). So kernels get that bound of which a thread executes
-//! several instructions for one load in a loop, unless registers are bounded otherwise. So do kernels whose CTA is so large that two
+//! several instructions for one load in a loop, unless registers are bounded otherwise, or the loop scans: what shuffles take more CTAs hide
+//! (docs/log/2026-11-26.md). So do kernels whose CTA is so large that two
 //! of them leave a thread fewer registers than one of its tensors and what is computed of it want: the assembler would spill it.
 //!
 //! Why last: it needs the loads and their layouts as they are lowered.
@@ -43,7 +44,10 @@ fn run(module: &mut Module, target: &TargetInfo) {
             is_in_loop(module, *op) && instructions(module, target, load).is_some_and(|n| n > 1)
         })
     };
-    if !bounded && (module.all_ops(root).iter().any(several) || is_crowded(module)) {
+    let scans = |op: &Op| tt::Scan::cast(module, *op).is_some() && is_in_loop(module, *op);
+    let ops = module.all_ops(root);
+    let loads = ops.iter().any(several) && !ops.iter().any(scans);
+    if !bounded && (loads || is_crowded(module)) {
         module.set_i32_attr(root, "ttg.min-ctas-per-sm", 1);
     }
 }
