@@ -456,6 +456,27 @@ fn products_of_gathered_operands() {
     }
 }
 
+/// A result of 96 columns whose transpose is multiplied: that has no name as a layout of warps.
+#[test]
+fn a_product_with_the_transpose_of_an_odd_one() {
+    let source = "def kernel(x, y):
+    block = tl.load(x + tl.arange(0, 64)[:, None] * 96 + tl.arange(0, 96)[None, :])
+    sums = tl.dot(tl.full((64, 64), 1, tl.float16), block)
+    product = tl.dot(block, tl.trans(sums.to(tl.float16)))
+    tl.store(y + tl.arange(0, 64)[:, None] * 64 + tl.arange(0, 64)[None, :], product)
+";
+    let kernel = kernel(source, "*fp16:16,*fp32:16", 4);
+    let number = |i: usize| (i % 5) as f32 - 2.0;
+    let mut x: Vec<u16> = (0..64 * 96).map(|i| half::f16::from_f32(number(i)).to_bits()).collect();
+    let mut y = vec![0f32; 64 * 64];
+    run(&kernel, [1; 3], [bytes(&mut x), bytes(&mut y)], &[]);
+    let sums: Vec<f32> = (0..96).map(|k| (0..64).map(|i| number(i * 96 + k)).sum()).collect();
+    for (i, y) in y.iter().enumerate() {
+        let want: f32 = (0..96).map(|k| number(i / 64 * 96 + k) * sums[k]).sum();
+        assert_eq!(*y, want, "{i}");
+    }
+}
+
 /// Functions of our own, of `OpenCL.std`, and tables in memory.
 #[test]
 fn functions_of_libdevice() {

@@ -74,6 +74,9 @@ impl Assigner<'_> {
         {
             return None;
         }
+        if matches!(self.encoding(enc), Encoding::Linear { .. }) && self.is_result_of_warps(key) {
+            return None;
+        }
         if let Some(op) = self.module.defining_op(key)
             && tt::Load::cast(self.module, op).is_some()
         {
@@ -84,6 +87,15 @@ impl Assigner<'_> {
         }
         self.encodings.insert(key, enc);
         Some(key)
+    }
+
+    /// Whether a value is the result of a dot whose operands follow from it as parts of warps: that takes a layout with a name, which the transpose of an odd
+    /// operand's has not.
+    fn is_result_of_warps(&self, key: Value) -> bool {
+        let m = &*self.module;
+        let mut dots = self.ops.iter().filter_map(|&op| tt::Dot::cast(m, op));
+        self.target.warp_units.is_some()
+            && dots.any(|dot| encoding_inference::representative(m, dot.result(m)) == key)
     }
 
     /// The encoding on the other side of an operation: its operand `index`'s from its result's, or (forwards) the other way round.
