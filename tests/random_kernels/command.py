@@ -147,7 +147,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--of", choices=GENERATORS, default="everything", help="which kernels")
     parser.add_argument("--seed", type=int, default=0, help="the first one's seed; the next ones follow it")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
-    parser.add_argument("--backend", choices=["ptxsim", "cuda", "interp"], default="ptxsim")
+    parser.add_argument("--backend", choices=["ptxsim", "cuda", "interp", "xesim"], default="ptxsim")
     parser.add_argument(
         "--target", type=int, choices=[80, 86, 89, 90, 100, 120], help="compile for one architecture alone"
     )

@@ -45,7 +45,8 @@ def run(program: Program, kernel, backend: str) -> dict[str, np.ndarray]:
     arguments = [
         TensorDescriptor.from_tensor(v, list(blocks[n])) if n in blocks else v for n, v in given.items()
     ]
-    settings = {"TILEWRIGHT_BACKEND": backend, "TILEWRIGHT_TARGET": f"cuda:{program.target}"}
+    target = "xe:pvc" if backend == "xesim" else f"cuda:{program.target}"
+    settings = {"TILEWRIGHT_BACKEND": backend, "TILEWRIGHT_TARGET": target}
     before = {name: os.environ.pop(name, None) for name in settings}
     try:
         if backend != "cuda":
