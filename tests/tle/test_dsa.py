@@ -317,7 +317,7 @@ def ring_kernel(x, out, n, mesh: tl.constexpr, N: tl.constexpr):
     tle.dsa.to_buffer(tl.zeros((N,), tl.float32), bind_buffer=held)
     tle.dsa.copy(x + at, held, [tail])
     total = tle.dsa.to_tensor(held)
-    for step in tl.static_range(3):
+    for _step in tl.static_range(3):
         tle.distributed_barrier(mesh)
         there = tle.remote(held, shard_id=(rank + 1) % 4, scope=mesh)
         came = tl.load(tle.dsa.local_ptr(there, (i,)))

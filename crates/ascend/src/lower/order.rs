@@ -209,11 +209,11 @@ impl Order {
             flag.last >= at && (flag.from == VECTORS || before >> number(flag.from) & 1 == 1)
         };
         let mut now = 0;
-        for next in at + 1..nodes.len() {
+        for (next, node) in nodes.iter().enumerate().skip(at + 1) {
             for flag in self.flags.iter().filter(|flag| flag.first == next && knows(&known, flag)) {
                 now |= 1 << number(flag.to);
             }
-            if self.barriers.contains(&next) || self.meets.contains(&next) || nodes[next].meets {
+            if self.barriers.contains(&next) || self.meets.contains(&next) || node.meets {
                 now |= 1 << v;
             }
             known.push(now);
