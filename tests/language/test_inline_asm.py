@@ -128,3 +128,42 @@ def test_a_register_of_32_bits_for_a_result_of_64(device):
     y = device.empty(128, np.int64)
     wide_results_kernel[(1,)](device.array(x), y, N=128)
     np.testing.assert_array_equal(device.numpy(y), (x & 0xFFFFFFFF) + 1)
+
+
+@triton.jit
+def numbers_in_the_text_kernel(x_ptr, y_ptr, N: tl.constexpr):
+    offsets = tl.arange(0, N)
+    x = tl.load(x_ptr + offsets)
+    MASK: tl.constexpr = 0x000F000F
+    MAGIC: tl.constexpr = 0x64006400
+    TABLE: tl.constexpr = (0xF0 & 0xCC) | 0xAA
+    y = tl.inline_asm_elementwise(
+        "{ .reg .b32 t; lop3.b32 t, $1, $2, ${3}, $4; add.u32 $0, t, $5; }",
+        "=r,r,n,n,n,r",
+        [x, MASK, MAGIC, TABLE, x],
+        tl.int32,
+        is_pure=True,
+        pack=1,
+    )
+    tl.store(y_ptr + offsets, y)
+
+
+def test_numbers_in_the_text(device):
+    x = np.arange(32, dtype=np.int32) * 0x01234567
+    y = device.empty(32, np.int32)
+    numbers_in_the_text_kernel[(1,)](device.array(x), y, N=32)
+    np.testing.assert_array_equal(device.numpy(y), ((x & 0x000F000F) | 0x64006400) + x)
+
+
+@triton.jit
+def no_number_kernel(x_ptr, PACK: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, 32))
+    tl.inline_asm_elementwise("add.s32 $0, $1, $2;", "=r,r,n", [x, x], tl.int32, True, PACK)
+
+
+@pytest.mark.parametrize(
+    ("pack", "words"), [(1, r"\$2 has the constraint `n`, and is no integer"), (2, "wants `pack` to be 1")]
+)
+def test_what_is_no_number_of_the_text(pack, words):
+    with pytest.raises(triton.CompilationError, match=words):
+        no_number_kernel.warmup(tl.int32, pack, grid=(1,))

@@ -124,63 +124,6 @@ impl Evaluator<'_> {
         Ok(())
     }
 
-    /// Target assembly for each element; several results for a tuple of dtypes.
-    pub(super) fn inline_asm(&mut self, args: &Args) -> Eval<Value> {
-        let (asm, constraints) = (self.str_arg(args, "asm")?, self.str_arg(args, "constraints")?);
-        let pure = self.bool_arg(args, "is_pure")?;
-        let pack = self.int_arg(args, "pack")?;
-        let pack = i32::try_from(pack).ok().filter(|n| (1..=64).contains(n)).ok_or_else(|| {
-            self.error(format!("`pack` of tl.inline_asm_elementwise must be 1 to 64, not {pack}"))
-        })?;
-        let items = match args.get("args") {
-            Value::Tuple(t) => t.items.clone(),
-            one => vec![one.clone()],
-        };
-        let mut operands = Vec::new();
-        for item in &items {
-            operands.push(self.tensor_of(item)?);
-        }
-        // All at one shape: each is broadcast against the ones before, then all against the last.
-        for _ in 0..2 {
-            for i in 1..operands.len() {
-                let (a, b) = self.broadcast(&operands[0].clone(), &operands[i].clone())?;
-                (operands[0], operands[i]) = (a, b);
-            }
-        }
-        let shape = operands.first().map(|t| t.shape.clone()).unwrap_or_default();
-        let (dtypes, tuple) = match args.get("dtype") {
-            Value::Tuple(t) => (t.items.clone(), true),
-            one => (vec![one.clone()], false),
-        };
-        let mut results = Vec::new();
-        for dtype in dtypes {
-            match dtype {
-                Value::Const(HostValue::DType(d)) => results.push((self.ir_type(&d, &shape), d)),
-                other => {
-                    return Err(self.bad_argument(args, "dtype", &other, "a dtype or a tuple of dtypes"));
-                }
-            }
-        }
-        let types: Vec<_> = results.iter().map(|(ty, _)| *ty).collect();
-        let values: Vec<_> = operands.iter().map(|t| t.value).collect();
-        let op = tt::ElementwiseInlineAsm::build(
-            &mut builder!(self),
-            &values,
-            asm,
-            constraints,
-            pure,
-            pack,
-            &types,
-        );
-        let mut out: Vec<Value> = op
-            .results(&self.module)
-            .iter()
-            .zip(results)
-            .map(|(&value, (_, dtype))| Value::Tensor(Tensor { value, dtype, shape: shape.clone() }))
-            .collect();
-        Ok(if tuple { Value::tuple(out) } else { out.swap_remove(0) })
-    }
-
     pub(super) fn device_assert(&mut self, args: &Args) -> Eval<()> {
         if !self.options.debug {
             return Ok(());

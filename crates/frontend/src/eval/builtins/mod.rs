@@ -10,6 +10,7 @@ mod debug;
 pub(crate) mod descriptor;
 pub(crate) mod dsa;
 mod elementwise;
+mod inline_asm;
 pub(crate) mod layouts;
 mod libdevice;
 pub(crate) mod local;
