@@ -65,31 +65,23 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 }
 // -----
 // One branch loads, so that behind both nobody knows; each element of the tile below is one thread's, but those of the narrow one
-// are held by several. What goes through another argument is another tensor.
+// are held by several.
 // RUN: -global-barriers
 #one = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
-  tt.func public @f(%p: tensor<512x!tt.ptr<f32>, #one>, %base: !tt.ptr<f32>, %other: !tt.ptr<f32>, %c: i1) {
+  tt.func public @f(%p: tensor<512x!tt.ptr<f32>, #one>, %q: tensor<64x!tt.ptr<f32>, #one>, %c: i1) {
     // CHECK: tt.load
     // CHECK-NEXT: tt.store
     %x = tt.load %p {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
     tt.store %p, %x {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
     // CHECK: scf.if
     // CHECK-NEXT: tt.load
-    // CHECK: }
+    // CHECK: ttg.barrier
     // CHECK-NEXT: tt.store
-    // CHECK-NEXT: tt.store
-    // CHECK-NEXT: ttg.barrier
-    // CHECK-NEXT: tt.store
-    %q = tt.splat %base : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>, #one>
-    %to = tt.splat %base : !tt.ptr<f32> -> tensor<512x!tt.ptr<f32>, #one>
-    %elsewhere = tt.splat %other : !tt.ptr<f32> -> tensor<512x!tt.ptr<f32>, #one>
     scf.if %c {
       %y = tt.load %q {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<64x!tt.ptr<f32>, #one>
     }
-    tt.store %elsewhere, %x {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
     tt.store %p, %x {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
-    tt.store %to, %x {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
     tt.return
   }
 }
@@ -174,28 +166,6 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     ttng.async_tma_copy_local_to_global %d[%i, %i] %a : !tt.tensordesc<tensor<64x64xf16, #shared>>, !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
     ttng.async_tma_copy_local_to_global %d[%i, %i] %a : !tt.tensordesc<tensor<64x64xf16, #shared>>, !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
     ttng.async_tma_store_wait {pendings = 0 : i32}
-    tt.return
-  }
-}
-// -----
-// Within a function that is called two arguments may be one tensor.
-// RUN: -global-barriers
-module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
-  // CHECK: @f
-  // CHECK: tt.load
-  // CHECK-NEXT: tt.store
-  tt.func public @f(%p: !tt.ptr<i32>, %q: !tt.ptr<i32>) {
-    %x = tt.load %p : !tt.ptr<i32>
-    tt.store %q, %x : !tt.ptr<i32>
-    tt.return
-  }
-  // CHECK: @g
-  // CHECK: tt.load
-  // CHECK-NEXT: ttg.barrier
-  // CHECK-NEXT: tt.store
-  tt.func private @g(%p: !tt.ptr<i32>, %q: !tt.ptr<i32>) {
-    %x = tt.load %p : !tt.ptr<i32>
-    tt.store %q, %x : !tt.ptr<i32>
     tt.return
   }
 }

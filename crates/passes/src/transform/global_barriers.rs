@@ -5,9 +5,6 @@
 //! the threads only the one that stores knows. A thread that alone loads and stores an element needs no barrier, and the
 //! elements of different threads are different places: what else may be the same is the kernel's own race.
 //!
-//! What goes through two arguments is taken for two tensors, as elsewhere ([`global_bases`]): a row's number that all threads load from
-//! one does not hold up the store of the row to another. Within a function that is called two arguments may be one of the kernel's.
-//!
 //! A copy by the copy engine is nobody's store: whatever threads have loaded it may overwrite.
 //!
 //! An atomic operation of the whole program that releases (PTX ISA, "Memory Consistency Model") is made by one thread for all: a
@@ -28,12 +25,12 @@
 //! ```
 
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
-use tilewright_ir::opdef::Access;
-use tilewright_ir::{Attr, Block, Builder, Encoding, Module, Op, Opcode, Region, Value, launch};
+use tilewright_ir::{Attr, Block, Builder, Encoding, Module, Op, Opcode, Region};
 
 use super::membar::waits_inside;
+use crate::analysis::calls;
+use crate::analysis::scope;
 use crate::analysis::tile_layout::layout_of;
-use crate::analysis::{calls, global_bases, scope};
 use crate::pass::{Pass, Property};
 
 /// The pass.
@@ -57,14 +54,24 @@ pub fn run(module: &mut Module) {
 
 /// The operations that want a barrier before them.
 pub fn missing(module: &Module) -> Vec<Op> {
-    let mut walk = Walk { module, called: false, found: Vec::new() };
+    let mut walk = Walk { module, found: Vec::new() };
     for func in module.block_ops(module.body()) {
-        walk.called = !launch::is_kernel(module, func);
         for &region in module.regions(func) {
             walk.region(region, Pending::default());
         }
     }
     walk.found
+}
+
+/// What may have been loaded since the last barrier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+enum Loaded {
+    #[default]
+    Nothing,
+    /// Each element by one thread.
+    Once,
+    /// An element by several threads.
+    Copies,
 }
 
 /// Who may have stored since the last barrier.
@@ -78,32 +85,25 @@ enum Stored {
 }
 
 /// What may have been done since the last barrier.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Pending {
-    /// Whether threads have loaded anything.
-    loaded: bool,
-    /// The bases of what several threads have loaded an element of.
-    copies: Vec<Value>,
+    loaded: Loaded,
     stored: Stored,
 }
 
 impl Pending {
     /// What may have been done on one way or another.
-    fn or(mut self, other: Pending) -> Pending {
+    fn or(self, other: Pending) -> Pending {
         let stored = match (self.stored, other.stored) {
             (Stored::Nobody, stored) | (stored, Stored::Nobody) => stored,
             (a, b) if a == b => a,
             _ => Stored::Others,
         };
-        self.copies.extend(other.copies);
-        self.copies.sort_unstable();
-        self.copies.dedup();
-        Pending { loaded: self.loaded || other.loaded, copies: self.copies, stored }
+        Pending { loaded: self.loaded.max(other.loaded), stored }
     }
 
-    /// Of the bases that are loaded from, those of which an element goes to several threads.
-    fn and_loaded(self, copies: Vec<Value>) -> Pending {
-        self.or(Pending { loaded: true, copies, stored: Stored::Nobody })
+    fn and_loaded(self, loaded: Loaded) -> Pending {
+        Pending { loaded: self.loaded.max(loaded), ..self }
     }
 
     fn and_stored(self, stored: Stored) -> Pending {
@@ -114,8 +114,6 @@ impl Pending {
 /// A walk in the order of execution, which carries what has been done.
 struct Walk<'m> {
     module: &'m Module,
-    /// Whether it is a function that others call.
-    called: bool,
     found: Vec<Op>,
 }
 
@@ -125,9 +123,9 @@ impl Walk<'_> {
             [] => pending,
             &[block] => self.block(block, pending),
             // Unstructured control flow: any block may follow any other.
-            blocks => until_stable(pending, |head| {
-                blocks.iter().fold(head.clone(), |all, &b| all.or(self.block(b, head.clone())))
-            }),
+            blocks => {
+                until_stable(pending, |head| blocks.iter().fold(head, |all, &b| all.or(self.block(b, head))))
+            }
         }
     }
 
@@ -153,7 +151,7 @@ impl Walk<'_> {
                 self.region(before, head)
             }
             Some(Opcode::Scf(scf::Kind::If)) => {
-                let behind = m.regions(op).iter().map(|&region| self.region(region, pending.clone()));
+                let behind = m.regions(op).iter().map(|&region| self.region(region, pending));
                 behind.reduce(Pending::or).unwrap_or(pending)
             }
             // All warps meet where it begins and where it ends; workers are regions of one operation inside.
@@ -180,33 +178,32 @@ impl Walk<'_> {
                 let pending =
                     if self.loads_others(op, copies, pending.stored) { self.settle(op) } else { pending };
                 match (copies, tt::Load::cast(m, op).is_some()) {
-                    (true, _) => pending.and_loaded(global_bases::touched(m, op, Access::Read)),
-                    (false, true) => pending.and_loaded(Vec::new()),
+                    (true, _) => pending.and_loaded(Loaded::Copies),
+                    (false, true) => pending.and_loaded(Loaded::Once),
                     (false, false) => pending,
                 }
             }
             Some(Opcode::Tt(
                 tt::Kind::Store | tt::Kind::DescriptorStore | tt::Kind::AtomicRmw | tt::Kind::AtomicCas,
             )) => {
-                let settles = self.overwrites(op, &pending) || self.releases(op);
+                let settles = pending.loaded == Loaded::Copies || self.releases(op);
                 // (What each thread alone has loaded a copy may still overwrite.)
                 let pending = if settles { self.settle(op) } else { pending };
                 pending.and_stored(self.stores(op))
             }
             Some(Opcode::Ttng(ttng::Kind::AsyncTmaCopyLocalToGlobal | ttng::Kind::AsyncTmaReduce)) => {
-                if pending.loaded {
-                    self.settle(op)
-                } else {
+                if pending.loaded == Loaded::Nothing {
                     pending
+                } else {
+                    self.settle(op)
                 }
             }
             Some(Opcode::Tt(tt::Kind::Call)) => {
                 let loads = calls::runs(m, op, |inner| tt::Load::cast(m, inner).is_some());
-                let pending = if self.overwrites(op, &pending) { self.settle(op) } else { pending };
-                match loads {
-                    true => pending.and_loaded(global_bases::touched(m, op, Access::Read)),
-                    false => pending,
-                }
+                let settles =
+                    pending.loaded == Loaded::Copies && calls::runs(m, op, |inner| self.writes(inner));
+                let pending = if settles { self.settle(op) } else { pending };
+                if loads { pending.and_loaded(Loaded::Copies) } else { pending }
             }
             _ if waits_inside(m, op) => Pending::default(),
             _ => pending,
@@ -236,13 +233,10 @@ impl Walk<'_> {
         of_warps && stored != Stored::Nobody && (copies || encoding.map(Stored::By) != Some(stored))
     }
 
-    /// Whether an operation may write what several threads have loaded.
-    fn overwrites(&self, op: Op, pending: &Pending) -> bool {
-        let written = global_bases::touched(self.module, op, Access::Write);
-        match self.called {
-            true => !written.is_empty() && !pending.copies.is_empty(),
-            false => written.iter().any(|base| pending.copies.contains(base)),
-        }
+    /// Whether an operation writes global memory.
+    fn writes(&self, op: Op) -> bool {
+        use tt::Kind as K;
+        matches!(self.module.opcode(op), Some(Opcode::Tt(K::Store | K::AtomicRmw | K::AtomicCas)))
     }
 
     /// Whether several threads load one element.
@@ -272,7 +266,7 @@ impl Walk<'_> {
 fn until_stable(before: Pending, mut body: impl FnMut(Pending) -> Pending) -> Pending {
     let mut head = before;
     loop {
-        let joined = body(head.clone()).or(head.clone());
+        let joined = body(head).or(head);
         if joined == head {
             return head;
         }
