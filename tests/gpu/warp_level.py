@@ -82,9 +82,7 @@ def paged(record):
 
 def listings(record):
     """The same with contexts whole."""
-    compared(
-        record, "paged attention for one warp, a program a context", WHOLE_GROUPS, WHOLE_WARPS, split=False
-    )
+    compared(record, "paged attention of whole contexts", WHOLE_GROUPS, WHOLE_WARPS, split=False)
 
 
 def compared(record, table, groups, warps, split):
