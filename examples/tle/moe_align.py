@@ -4,9 +4,9 @@ A mixture of experts multiplies each token by the weights of its expert. A produ
 side, each expert's padded to whole blocks. Given the expert of each token, ``align`` gives the tokens so ordered, the expert of
 each block, and how many places there are.
 
-Every program counts the experts of its share of the tokens by atomics in shared memory, and hands its counts to the others, in a cluster
-there, else through global memory. Behind the barrier it knows where the tokens of each expert begin and how many of them the programs before
-it have; from there on atomics in shared memory number its own. The barrier is that of a cluster, or of the grid; or, since a second launch costs
+Every program counts the experts of its share of the tokens by atomics in shared memory, and hands its counts to the others through
+global memory. Behind the barrier it knows where the tokens of each expert begin and how many of them the programs before it have;
+from there on atomics in shared memory number its own. The barrier is that of a cluster, or of the grid; or, since a second launch costs
 less than the grid's barrier, the two halves are kernels of their own, of which the second begins while the first still runs, and waits for it.
 """
 
@@ -46,20 +46,6 @@ def sum_counts(counts_ptr, NUM_EXPERTS: tl.constexpr, PROGRAMS: tl.constexpr):
     number = tl.arange(0, PROGRAMS)[:, None]
     counts = tl.load(counts_ptr + number * NUM_EXPERTS + tl.arange(0, NUM_EXPERTS)[None, :])
     return tl.sum(counts, 0), tl.sum(tl.where(number < tl.program_id(0), counts, 0), 0)
-
-
-@triton.jit
-def sum_members(counts, MESH: tl.constexpr):
-    """The same, from the buffers ``counts`` of all programs of a cluster."""
-    me = tle.shard_id(MESH, 0)
-    expert = tl.arange(0, counts.shape[0])
-    count = tl.zeros(counts.shape, tl.int32)
-    before = tl.zeros(counts.shape, tl.int32)
-    for k in tl.static_range(MESH.size):
-        theirs = tl.load(tle.gpu.local_ptr(tle.remote(counts, k, MESH), (expert,)))
-        count += theirs
-        before += tl.where(k < me, theirs, 0)
-    return count, before
 
 
 @triton.jit
@@ -122,7 +108,6 @@ def align_kernel(
     NUM_EXPERTS: tl.constexpr,
     BLOCK: tl.constexpr,
     MESH: tl.constexpr,
-    CLUSTER: tl.constexpr,
     TILE: tl.constexpr,
 ):
     """Orders tokens by expert.
@@ -130,19 +115,14 @@ def align_kernel(
     ``experts_ptr``: the expert of each of ``num_tokens`` tokens, int32. ``sorted_ptr``: the numbers of the tokens by expert, with
     ``num_tokens`` in places that nobody has, int32; ``block_experts_ptr``: the expert of each ``BLOCK`` places, int32;
     ``total_ptr``: how many places there are, int32. ``counts_ptr``: room for ``NUM_EXPERTS`` int32 per program. The programs are
-    the members of ``MESH``, a mesh of blocks or, with ``CLUSTER``, of one cluster.
+    the members of ``MESH``, a mesh of blocks or of one cluster.
     """
     programs: tl.constexpr = MESH.size
     counts = tle.gpu.alloc([NUM_EXPERTS], dtype=tl.int32)
     count_tokens(experts_ptr, num_tokens, counts, programs, TILE)
-    if programs == 1:
-        count = counts.load()
-        before = tl.zeros([NUM_EXPERTS], tl.int32)
-    elif CLUSTER:
-        tle.distributed_barrier(MESH)
-        count, before = sum_members(counts, MESH)
-    else:
-        count = counts.load()
+    count = counts.load()
+    before = tl.zeros([NUM_EXPERTS], tl.int32)
+    if programs > 1:
         tl.store(counts_ptr + tl.program_id(0) * NUM_EXPERTS + tl.arange(0, NUM_EXPERTS), count)
         tle.distributed_barrier(MESH)
         count, before = sum_counts(counts_ptr, NUM_EXPERTS, programs)
@@ -220,10 +200,9 @@ def align_into(out, counts, experts, num_experts, block, by, programs, tile=1024
             experts, *out, counts, n, num_experts, block, programs, tile, num_warps=num_warps, launch_pdl=True
         )
         return
-    cluster = by == "cluster"
-    mesh = tle.device_mesh({"block_cluster" if cluster else "block": programs})
-    grid = (1 if cluster else programs,)
-    align_kernel[grid](experts, *out, counts, n, num_experts, block, mesh, cluster, tile, num_warps=num_warps)
+    mesh = tle.device_mesh({"block_cluster" if by == "cluster" else "block": programs})
+    grid = (1 if by == "cluster" else programs,)
+    align_kernel[grid](experts, *out, counts, n, num_experts, block, mesh, tile, num_warps=num_warps)
 
 
 def align(experts, num_experts, block, empty, programs=None, by=None):

@@ -58,18 +58,9 @@ def _fits(n, most):
 
 
 @constexpr_function
-def _of_sums(members, itemsize):
-    # Elements of a tile that comes from so many at once: less from each of many, as threads hold all, and one program stores while another loads.
-    tile = TILE // itemsize
-    while members > 2 and tile * itemsize > 2048:
-        tile, members = tile // 2, (members + 1) // 2
-    return tile
-
-
-@constexpr_function
-def _least(elements, itemsize, members=1):
+def _least(elements, itemsize):
     # Elements of a tile: less where there are few, so that many programs have some, but some for each of their threads.
-    tile = _of_sums(members, itemsize)
+    tile = TILE // itemsize
     while tile * itemsize > 4096 and tile * 128 > elements:
         tile = tile // 2
     return tile
@@ -97,9 +88,9 @@ def move(x, to: core.constexpr, out, algorithm: core.constexpr):
     size: core.constexpr = _itemsize(x.handle.dtype.element_ty)
     how: core.constexpr = x.spec.algorithm(to, x.shape, size, algorithm)
     if how == "one_shot":
-        _one_shot(x, to, out, count, _least(_product(to.local_shape(x.shape)), size, len(x.spec.sharing(to))))
+        _one_shot(x, to, out, count, _least(_product(to.local_shape(x.shape)), size))
     elif how == "two_shot":
-        _two_shot(x, to, out, count, _of_sums(len(x.spec.sharing(to)), size))
+        _two_shot(x, to, out, count, TILE // size)
     elif how == "push" and x.spec.transition(to) == "all-gather":
         _push.whole(x, to, out, count, TILE // size)
     elif how == "push" and x.spec.transition(to) == "all-to-all":
