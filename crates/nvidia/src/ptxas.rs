@@ -235,4 +235,14 @@ mod tests {
         let want = Usage { registers: 40, spill_bytes: 20, stack_bytes: 16, static_shared_bytes: 49152 };
         assert_eq!(parse_usage(log), want);
     }
+
+    #[test]
+    fn too_few_registers_for_an_instruction() {
+        let rejected = |log: &str| {
+            Error::Rejected { program: "ptxas".into(), ptx: "kernel.ptx".into(), log: log.into() }.to_string()
+        };
+        let few = "ptxas fatal   : (C7602) Insufficient registers (128) to compile instruction at line 963 in function k.";
+        assert!(rejected(few).contains("hint: ") && rejected(few).contains("fewer warps"));
+        assert!(!rejected("ptxas fatal   : Unresolved extern function 'f'").contains("hint"));
+    }
 }
