@@ -166,3 +166,26 @@ def test_batched(device, shape, strides):
     )  # fmt: skip
     want = a.astype(np.float64) @ b.astype(np.float64)
     np.testing.assert_allclose(device.numpy(c), want, rtol=1e-3, atol=1e-2)
+
+
+@triton.jit
+def blocks_of_bytes_kernel(a_ptr, b_ptr, c_ptr, n, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    c = tl.zeros((M, N), tl.int32)
+    b = tl.load(b_ptr + tl.arange(0, K)[:, None] * N + tl.arange(0, N)[None, :])
+    for i in range(n):
+        rows = i * (M * K) + tl.arange(0, M)[:, None] * K
+        c += tl.dot(tl.load(a_ptr + rows + tl.arange(0, K)[None, :]), b)
+    tl.store(c_ptr + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :], c)
+
+
+def test_narrow_blocks_of_bytes(device, monkeypatch):
+    # On Hopper each block comes by TMA as one matrix of several, to a buffer that is not swizzled.
+    if device.backend == "ptxsim":
+        monkeypatch.setenv("TILEWRIGHT_TARGET", "cuda:90")
+    random = np.random.default_rng(0)
+    a, b = (random.integers(-8, 9, shape, dtype=np.int8) for shape in ((3, 64, 16), (16, 32)))
+    c = device.empty((64, 32), np.int32)
+    kernel = blocks_of_bytes_kernel[(1,)](device.array(a), device.array(b), c, 3, 64, 32, 16, num_stages=1)
+    if device.backend == "ptxsim":
+        assert "tensor<1x64x16xi8" in kernel.asm["ttgir"]
+    np.testing.assert_array_equal(device.numpy(c), a.astype(np.int32).sum(0) @ b.astype(np.int32))

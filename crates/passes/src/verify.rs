@@ -156,9 +156,25 @@ fn tma_copy(module: &Module, desc: Value, buffer: Value) -> Result<(), String> {
     let layout = module.encoding(block).and_then(|e| module.encoding_of(e)).or(encoding(module, buffer));
     let (shape, bits) = (module.shape(block).unwrap_or(&[]), module.bits(block));
     match layout {
-        Some(e) if Some(e) != encoding(module, buffer) => Err("block and buffer lie differently".into()),
+        Some(e) if !encoding(module, buffer).is_some_and(|buffer| lie_alike(e, buffer)) => {
+            Err("block and buffer lie differently".into())
+        }
         Some(e) if TmaBlock::new(e, shape, bits).is_some() => Ok(()),
         _ => Err(format!("TMA copies no block that lies as {layout:?}")),
+    }
+}
+
+/// Whether a descriptor's block lies as a buffer: it may have leading dimensions of one element that the buffer has not.
+fn lie_alike(block: &Encoding, buffer: &Encoding) -> bool {
+    match (block, buffer) {
+        (
+            Encoding::Shared(SharedKind::Swizzled { max_phase: 1, order: block, .. }),
+            Encoding::Shared(SharedKind::Swizzled { max_phase: 1, order: buffer, .. }),
+        ) if block.len() > buffer.len() => {
+            let leading = (block.len() - buffer.len()) as u32;
+            block.iter().filter(|&&d| d >= leading).map(|d| d - leading).eq(buffer.iter().copied())
+        }
+        _ => block == buffer,
     }
 }
 
