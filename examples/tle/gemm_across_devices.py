@@ -14,6 +14,7 @@ itself the program checks all three on a simulated mesh.
 """
 
 from gemm import place_of
+from gemm_pipe import store_tile
 
 import tilewright as triton
 import tilewright.language as tl
@@ -123,7 +124,7 @@ def multiply(
     reader, c_desc, of_device, num_n, K,
     mesh: tl.constexpr, HALVES: tl.constexpr, M: tl.constexpr, N: tl.constexpr, STEP: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
-    """Adds up the products of the slots, and stores each tile: with HALVES as a left and a right half, which need half the buffer."""
+    """Adds up the products of the slots, and stores each tile."""
     me = tle.shard_id(mesh, 0)
     at = reader.cursor(0)
     for tile in range(tl.program_id(0), mesh.size * of_device * num_n, tl.num_programs(0)):
@@ -134,12 +135,7 @@ def multiply(
             acc = tl.dot(slot.a.load(), slot.b.load().T, acc)
             reader.release(at)
             at.advance()
-        if HALVES:
-            left, right = tl.split(tl.permute(tl.reshape(acc, (M, 2, N // 2)), (0, 2, 1)))
-            c_desc.store([block * M, tile_n * N], left.to(c_desc.dtype))
-            c_desc.store([block * M, tile_n * N + N // 2], right.to(c_desc.dtype))
-        else:
-            c_desc.store([block * M, tile_n * N], acc.to(c_desc.dtype))
+        store_tile(c_desc, acc, block * M, tile_n * N, HALVES)
 
 
 @triton.jit

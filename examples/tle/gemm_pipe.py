@@ -31,11 +31,24 @@ def bring(
 
 
 @triton.jit
+def store_tile(c_desc, acc, row, column, HALVES: tl.constexpr):
+    """Stores a tile: with HALVES as a left and a right half, which need half the buffer."""
+    M: tl.constexpr = acc.shape[0]
+    N: tl.constexpr = acc.shape[1]
+    if HALVES:
+        left, right = tl.split(tl.permute(tl.reshape(acc, (M, 2, N // 2)), (0, 2, 1)))
+        c_desc.store([row, column], left.to(c_desc.dtype))
+        c_desc.store([row, column + N // 2], right.to(c_desc.dtype))
+    else:
+        c_desc.store([row, column], acc.to(c_desc.dtype))
+
+
+@triton.jit
 def multiply(
     reader, c_desc, num_m, num_n, steps,
     M: tl.constexpr, N: tl.constexpr, HALVES: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
-    """Adds up the products of the slots, and stores each tile: with HALVES as a left and a right half, which need half the buffer."""
+    """Adds up the products of the slots, and stores each tile."""
     at = reader.cursor(0)
     for tile in range(tl.program_id(0), num_m * num_n, tl.num_programs(0)):
         tile_m, tile_n = place_of(tile, num_m, num_n, GROUP)
@@ -45,12 +58,7 @@ def multiply(
             acc = tl.dot(slot.a.load(), slot.b.load().T, acc)
             reader.release(at)
             at.advance()
-        if HALVES:
-            left, right = tl.split(tl.permute(tl.reshape(acc, (M, 2, N // 2)), (0, 2, 1)))
-            c_desc.store([tile_m * M, tile_n * N], left.to(c_desc.dtype))
-            c_desc.store([tile_m * M, tile_n * N + N // 2], right.to(c_desc.dtype))
-        else:
-            c_desc.store([tile_m * M, tile_n * N], acc.to(c_desc.dtype))
+        store_tile(c_desc, acc, tile_m * M, tile_n * N, HALVES)
 
 
 @triton.jit
