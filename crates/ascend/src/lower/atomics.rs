@@ -102,10 +102,7 @@ impl Lower<'_> {
             self.buffers.insert(result, out);
             return Ok(());
         }
-        let mut b = Builder::before(self.m, op);
-        let zero = b.int(0, Type::INDEX);
-        let number = memref::Load::build(&mut b, out, &[zero], element).result(b.module);
-        self.m.replace_all_uses(result, number);
+        self.becomes_number(op, out);
         Ok(())
     }
 

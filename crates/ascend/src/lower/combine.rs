@@ -7,7 +7,7 @@
 use tilewright_ir::attrs::Truth;
 use tilewright_ir::dialect::hivm::ReduceKind;
 use tilewright_ir::dialect::{arith, hivm, memref, tt};
-use tilewright_ir::{Block, Builder, Module, Op, Opcode, Type, ascend};
+use tilewright_ir::{Block, Builder, Module, Op, Opcode, Type, Value, ascend};
 
 use super::instructions::{vbrc, vreduce};
 use super::unsupported;
@@ -48,11 +48,17 @@ impl Lower<'_> {
             self.buffers.insert(result, view);
             return Ok(());
         }
-        let mut b = Builder::before(self.m, op);
-        let zero = b.int(0, Type::INDEX);
-        let scalar = memref::Load::build(&mut b, out, &[zero], element).result(b.module);
-        self.m.replace_all_uses(result, scalar);
+        self.becomes_number(op, out);
         Ok(())
+    }
+
+    /// The result of an operation is the number that a buffer of one element has.
+    pub fn becomes_number(&mut self, op: Op, buffer: Value) {
+        let (result, mut b) = (self.m.result(op), Builder::before(self.m, op));
+        let element = b.module.element_type(b.module.value_type(buffer));
+        let zero = b.int(0, Type::INDEX);
+        let number = memref::Load::build(&mut b, buffer, &[zero], element).result(b.module);
+        self.m.replace_all_uses(result, number);
     }
 
     /// A scan of one tensor.
