@@ -102,7 +102,7 @@ impl Lower<'_> {
             self.buffers.insert(result, out);
             return Ok(());
         }
-        self.becomes_number(op, out);
+        self.becomes_number(op, result, out);
         Ok(())
     }
 

@@ -48,16 +48,16 @@ impl Lower<'_> {
             self.buffers.insert(result, view);
             return Ok(());
         }
-        self.becomes_number(op, out);
+        self.becomes_number(op, result, out);
         Ok(())
     }
 
-    /// The result of an operation is the number that a buffer of one element has.
-    pub fn becomes_number(&mut self, op: Op, buffer: Value) {
-        let (result, mut b) = (self.m.result(op), Builder::before(self.m, op));
-        let element = b.module.element_type(b.module.value_type(buffer));
-        let zero = b.int(0, Type::INDEX);
-        let number = memref::Load::build(&mut b, buffer, &[zero], element).result(b.module);
+    /// A result of an operation is the number that a buffer of one element has.
+    pub fn becomes_number(&mut self, op: Op, result: Value, buffer: Value) {
+        let (rank, element) = (self.shape(buffer).len(), self.m.value_type(result));
+        let mut b = Builder::before(self.m, op);
+        let zeros = vec![b.int(0, Type::INDEX); rank];
+        let number = memref::Load::build(&mut b, buffer, &zeros, element).result(b.module);
         self.m.replace_all_uses(result, number);
     }
 

@@ -5,7 +5,7 @@
 //! ```
 
 use tilewright_ir::dialect::hivm::{CompareMode, RoundMode};
-use tilewright_ir::dialect::{arith, hivm, math, memref, tt};
+use tilewright_ir::dialect::{arith, hivm, math, tt};
 use tilewright_ir::{Builder, Module, Op, Opcode, Type, Value, ascend};
 
 use super::instructions::{vbrc, vcast, vcast_by, vcmp, vector, vsel};
@@ -99,11 +99,8 @@ impl Lower<'_> {
         let result = self.m.result(op);
         let ty = self.m.value_type(result);
         let out = self.new_buffer(op, &[1], ty, ascend::UB);
-        let mut b = Builder::before(self.m, op);
-        emit(&mut b, kind, &ins, out);
-        let first = b.int(0, Type::INDEX);
-        let number = memref::Load::build(&mut b, out, &[first], ty).result(b.module);
-        self.m.replace_all_uses(result, number);
+        emit(&mut Builder::before(self.m, op), kind, &ins, out);
+        self.becomes_number(op, result, out);
         Ok(())
     }
 }

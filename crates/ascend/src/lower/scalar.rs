@@ -482,11 +482,7 @@ impl Lower<'_> {
                 self.buffers.insert(result, view);
                 continue;
             }
-            let ty = self.m.value_type(result);
-            let mut b = Builder::before(self.m, op);
-            let zeros = vec![b.int(0, Type::INDEX); shape.len()];
-            let number = memref::Load::build(&mut b, out, &zeros, ty).result(b.module);
-            self.m.replace_all_uses(result, number);
+            self.becomes_number(op, result, out);
         }
         Ok(())
     }

@@ -114,11 +114,7 @@ impl Lower<'_> {
             return Ok(());
         }
         let buffer = self.buffer(op, src)?;
-        let (rank, ty) = (self.shape(buffer).len(), self.m.value_type(result));
-        let mut b = Builder::before(self.m, op);
-        let zero = b.int(0, Type::INDEX);
-        let number = memref::Load::build(&mut b, buffer, &vec![zero; rank], ty).result(b.module);
-        self.m.replace_all_uses(result, number);
+        self.becomes_number(op, result, buffer);
         Ok(())
     }
 }
