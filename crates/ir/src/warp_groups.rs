@@ -39,11 +39,9 @@ impl Placement {
     /// ones share warp groups, that of the default partition's last warps, too: where all sizes are powers of two, whole warp
     /// groups hold the sum.
     pub fn new(main: u32, warps: &[u32]) -> Self {
-        let mut order: Vec<usize> = (0..warps.len()).collect();
-        order.sort_by_key(|&i| std::cmp::Reverse(warps[i]));
         let mut taken = vec![true; main as usize];
         let mut partitions = vec![(0, 0); warps.len()];
-        for i in order {
+        for i in largest_first(warps) {
             let n = warps[i] as usize;
             let mut at = 0;
             while taken.iter().skip(at).take(n).any(|&taken| taken) {
@@ -54,6 +52,17 @@ impl Placement {
             partitions[i] = (at as u32, warps[i]);
         }
         Self { main, partitions, total: taken.len() as u32 }
+    }
+
+    /// Has partitions share out the `main` warps, the largest first; none where these are more or fewer than theirs.
+    pub fn of_main(main: u32, warps: &[u32]) -> Option<Self> {
+        let mut partitions = vec![(0, 0); warps.len()];
+        let mut next = 0;
+        for i in largest_first(warps) {
+            partitions[i] = (next, warps[i]);
+            next += warps[i];
+        }
+        (next == main).then_some(Self { main, partitions, total: main })
     }
 
     /// The same in a CTA of whole warp groups.
@@ -123,6 +132,13 @@ impl Placement {
         }
         of_group
     }
+}
+
+/// Indices of numbers of warps, those of the most first.
+fn largest_first(warps: &[u32]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..warps.len()).collect();
+    order.sort_by_key(|&i| std::cmp::Reverse(warps[i]));
+    order
 }
 
 #[cfg(test)]

@@ -446,6 +446,15 @@ fn errors_name_instruction_line_and_section() {
     assert!(e.contains("modifier `.wide`") && e.contains("§9.7.1.1"), "{e}");
     let e = error("add.s32 %r1, %rd2, %r3; ret;");
     assert!(e.contains("`%rd2` has 64 bits where 32 are wanted"), "{e}");
+    // ptxas refuses these, too ("Arguments mismatch").
+    for op in [
+        "mov.b16 %h1, 0f3F800000;",
+        "fma.rn.f16 %h1, %h2, %h2, 0d3FF0000000000000;",
+        "add.f16 %h1, %h2, 1.5;",
+    ] {
+        let e = error(&format!("{op} ret;"));
+        assert!(e.contains("a floating constant where 16 bits are wanted"), "{op}: {e}");
+    }
     let e = error("add.s32 %r1, %zz, %r3; ret;");
     assert!(e.contains("`%zz` is not a declared register"), "{e}");
     let e = error("bra NOWHERE; ret;");

@@ -23,10 +23,10 @@ pub const ZEROED_SCRATCH: &str = "ttg.global_scratch_memory_zeroed";
 /// argument is the address of its rank's part of their common memory then.
 pub const RANKS: &str = "tle.ranks";
 
-/// Whether a function is what a launch runs: a public one, or the only one.
+/// Whether a function is what a launch runs: a public one, as one is that does not say, or the only one.
 pub fn is_kernel(m: &Module, func: Op) -> bool {
     let functions = m.block_ops(m.body()).filter(|&op| tt::Func::cast(m, op).is_some()).count();
-    functions == 1 || tt::Func(func).sym_visibility(m).as_deref() == Some("public")
+    functions == 1 || tt::Func(func).sym_visibility(m).is_none_or(|visibility| visibility == "public")
 }
 
 /// On the module: the path of NVSHMEM's library of bitcode, a string, where the kernel reaches other ranks by its functions, and not by addresses

@@ -128,26 +128,22 @@ fn reuses(module: &Module, w: ttg::WarpSpecialize) -> bool {
 
 /// Where partitions stand that share out the `main` warps of the default region.
 fn side_by_side(module: &Module, w: ttg::WarpSpecialize, main: u32) -> Result<Placement, Diagnostic> {
-    let warps: Vec<u32> = w.partition_num_warps(module).iter().map(|&n| n as u32).collect();
-    let mut order: Vec<usize> = (0..warps.len()).collect();
-    order.sort_by_key(|&i| std::cmp::Reverse(warps[i]));
-    let mut partitions = vec![(0, 0); warps.len()];
-    let mut next = 0;
-    for i in order {
-        partitions[i] = (next, warps[i]);
-        next += warps[i];
-    }
-    if next == main {
-        return Ok(Placement { main, partitions, total: main });
-    }
-    let text = format!("partitions of {next} warps in all share out the default region's, which are {main}");
-    Err(Diagnostic::at(module, module.op_loc(w.0), text))
+    let warps = warps(module, w);
+    Placement::of_main(main, &warps).ok_or_else(|| {
+        let all: u32 = warps.iter().sum();
+        let text =
+            format!("partitions of {all} warps in all share out the default region's, which are {main}");
+        Diagnostic::at(module, module.op_loc(w.0), text)
+    })
 }
 
 /// Where the partitions of an operation stand behind `main` warps.
 fn placement(module: &Module, w: ttg::WarpSpecialize, main: u32) -> Placement {
-    let warps: Vec<u32> = w.partition_num_warps(module).iter().map(|&n| n as u32).collect();
-    Placement::new(main, &warps)
+    Placement::new(main, &warps(module, w))
+}
+
+fn warps(module: &Module, w: ttg::WarpSpecialize) -> Vec<u32> {
+    w.partition_num_warps(module).iter().map(|&n| n as u32).collect()
 }
 
 /// How many registers a thread of the default region's `main` warps will have beside one warp group of partitions that asks

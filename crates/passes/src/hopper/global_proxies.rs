@@ -40,7 +40,7 @@
 
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
 use tilewright_ir::opdef::Access;
-use tilewright_ir::{Block, Builder, Module, Op, Opcode, Region, Value, ValueDef};
+use tilewright_ir::{Block, Builder, Module, Op, Opcode, Region, Value, ValueDef, launch};
 
 use crate::analysis::affine::{Affine, Poly};
 use crate::analysis::{calls, global_bases, scope};
@@ -351,8 +351,9 @@ impl Walk<'_> {
             Some(Opcode::Ttng(K::WaitBarrier)) => state.waited = true,
             Some(Opcode::Ttg(ttg::Kind::WarpReturn)) => self.hand_over(op, state),
             Some(Opcode::Tt(tt::Kind::Return)) => {
-                let called =
-                    m.parent_op(op).and_then(|f| tt::Func::cast(m, f)).is_some_and(|f| !is_kernel(m, f));
+                let called = m
+                    .parent_op(op)
+                    .is_some_and(|f| tt::Func::cast(m, f).is_some() && !launch::is_kernel(m, f));
                 if called && !state.stored.is_empty() {
                     self.settle(op, true, state);
                 }
@@ -511,11 +512,6 @@ fn tells(m: &Module, op: Op) -> bool {
     };
     let within = scope == tt::MemSyncScope::Cta || m.is_shared_pointer(m.value_type(ptr));
     !within && matches!(sem, tt::MemSemantic::Release | tt::MemSemantic::AcquireRelease)
-}
-
-/// Whether a function is a kernel.
-fn is_kernel(m: &Module, func: tt::Func) -> bool {
-    func.sym_visibility(m).is_none_or(|visibility| visibility == "public")
 }
 
 fn add<T: Copy + PartialEq>(list: &mut Vec<T>, more: &[T]) {

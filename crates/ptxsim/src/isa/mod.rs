@@ -641,6 +641,10 @@ impl<'a> Dec<'a, '_> {
                 _ => (*v as i64 as f64).to_bits(),
             },
             Operand::Int(v) => *v,
+            Operand::F32(_) | Operand::F64(_) if ty.bits() < 32 => {
+                return self
+                    .fail("a floating constant where 16 bits are wanted: write their pattern as an integer");
+            }
             Operand::F32(b) => match ty {
                 Ty::F64 => f64::from(f32::from_bits(*b)).to_bits(),
                 _ => (*b).into(),
@@ -648,8 +652,6 @@ impl<'a> Dec<'a, '_> {
             Operand::F64(b) => match ty.bits() {
                 64 => *b,
                 32 => u64::from((f64::from_bits(*b) as f32).to_bits()),
-                16 if ty == Ty::BF16 => u64::from(crate::fp::f32_to_bf16(f64::from_bits(*b) as f32)),
-                16 => u64::from(::half::f16::from_f64(f64::from_bits(*b)).to_bits()),
                 _ => return self.fail("a floating constant where an integer is wanted"),
             },
             Operand::Ident(n) => return self.address_const(n, 0, file),
