@@ -33,6 +33,20 @@ def count_digits(digit, candidate, counts):
 
 
 @triton.jit
+def ranks_of(numbers, held):
+    """The first ``held`` numbers in a buffer, which all differ, and how many of them are larger than each."""
+    places = tl.arange(0, numbers.shape[0])
+    mine = tl.load(tle.gpu.local_ptr(numbers, (places,)), mask=places < held, other=0)
+    rank = tl.zeros(places.shape, tl.int32)
+    CHUNK: tl.constexpr = 16
+    for first in range(0, held, CHUNK):
+        other = first + tl.arange(0, CHUNK)
+        others = tl.load(tle.gpu.local_ptr(numbers, (other,)), mask=other < held, other=0)
+        rank += tl.sum((others[None, :] > mine[:, None]).to(tl.int32), 1)
+    return mine, rank
+
+
+@triton.jit
 def topk_kernel(
     x_ptr,
     values_ptr,
@@ -91,16 +105,9 @@ def topk_kernel(
     )
     tl.store(tle.gpu.local_ptr(numbers, (place,)), number, mask=kept)
 
-    places = tl.arange(0, PLACES)
-    mine = tl.load(tle.gpu.local_ptr(numbers, (places,)), mask=places < held, other=0)
-    rank = tl.zeros([PLACES], tl.int32)
-    CHUNK: tl.constexpr = 16
-    for first in range(0, held, CHUNK):
-        other = first + tl.arange(0, CHUNK)
-        others = tl.load(tle.gpu.local_ptr(numbers, (other,)), mask=other < held, other=0)
-        rank += tl.sum((others[None, :] > mine[:, None]).to(tl.int32), 1)
+    mine, rank = ranks_of(numbers, held)
     index = 0x7FFFFFFF - (mine & 0x7FFFFFFF).to(tl.int32)
-    there = (places < held) & (rank < K)
+    there = (tl.arange(0, PLACES) < held) & (rank < K)
     value = tl.load(x_ptr + row * stride + index, mask=there)
     tl.store(values_ptr + row * K + rank, value, mask=there)
     tl.store(indices_ptr + row * K + rank, index, mask=there)

@@ -1,8 +1,9 @@
 """Which elements of a row are its largest, in any order: the selector of sparse attention, rows of up to half a million scores.
 
-Floats become unsigned keys of the same order (``topk.py``). A short row lies in the registers of one program, which finds the smallest key
-that is selected by counting keys by their leading bits in shared memory, a few bits a round. A long row is shared by the programs of a
-cluster, and read once: a sample of it, the same for all of them, says which key a few more than ``K`` elements will have reached, and what has reached
+Floats become unsigned keys of the same order (``topk.py``). A short row lies in the registers of one program. It counts the elements in shared memory by
+a digit that says roughly how large they are; so it knows which digit the last selected one has, and where those of each larger digit
+go to. Those of that digit are few, and each finds its rank by looking at all others; where they are many, their keys' bits are counted, a few a round. A long row
+is shared by the programs of a cluster, and read once: a sample of it, the same for all of them, says which key a few more than ``K`` elements will have reached, and what has reached
 it goes to the first program, which selects among these few as from a short row. Where the sample was misleading, the row is counted as a whole, by
 all programs, who add up each other's counts.
 """
@@ -17,12 +18,38 @@ from tilewright.language.core import _aggregate as aggregate
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from topk import to_key
+from topk import ranks_of, to_key
 
 
 @triton.constexpr_function
 def _digits(bins, num_warps):
     return tle.gpu.BlockEncoding([max(1, bins // (32 * num_warps))], [32], [num_warps], [0])
+
+
+@triton.jit
+def pick_digit(count, wanted, picked):
+    """Finds which digit the ``wanted``-th largest has, where so many have each digit. How many have a larger one than each.
+
+    ``picked`` is a buffer of shape [3, 1], by which the thread that has the digit tells all others (``picked_digit``).
+    """
+    bins: tl.constexpr = count.shape[0]
+    # Neighbouring digits in one thread, for the sake of the scan.
+    count = tle.gpu.set_layout(count, _digits(bins, tl.num_warps()))
+    larger, _ = tle.cumsum(count, 0, reverse=True)
+    here = (larger < wanted) & (larger + count >= wanted)
+    first = tl.zeros([bins], tl.int32)
+    tl.store(tle.gpu.local_ptr(picked.slot(0), (first,)), tl.arange(0, bins), mask=here)
+    tl.store(tle.gpu.local_ptr(picked.slot(1), (first,)), count, mask=here)
+    tl.store(tle.gpu.local_ptr(picked.slot(2), (first,)), larger, mask=here)
+    return larger
+
+
+@triton.jit
+def picked_digit(picked):
+    """The digit, how many have it, and how many a larger one."""
+    digit = tl.load(tle.gpu.local_ptr(picked, (0, 0)))
+    equal = tl.load(tle.gpu.local_ptr(picked, (1, 0)))
+    return digit, equal, tl.load(tle.gpu.local_ptr(picked, (2, 0)))
 
 
 @aggregate
@@ -62,27 +89,14 @@ class Threshold:
 
     @triton.jit
     def narrowed(self, count, picked, RADIX: tl.constexpr):
-        """With the digit of which the threshold is, where so many of the equal keys have each digit; and that digit.
-
-        ``picked`` is a buffer of shape [3, 1], by which the thread that has the digit tells all others.
-        """
-        bins: tl.constexpr = 1 << RADIX
-        # Neighbouring digits in one thread, for the sake of the scan.
-        count = tle.gpu.set_layout(count, _digits(bins, tl.num_warps()))
-        larger, _ = tle.cumsum(count, 0, reverse=True)
-        here = (larger < self.wanted) & (larger + count >= self.wanted)
-        first = tl.zeros([bins], tl.int32)
-        tl.store(tle.gpu.local_ptr(picked.slot(0), (first,)), tl.arange(0, bins), mask=here)
-        tl.store(tle.gpu.local_ptr(picked.slot(1), (first,)), count, mask=here)
-        tl.store(tle.gpu.local_ptr(picked.slot(2), (first,)), larger, mask=here)
-        digit = tl.load(tle.gpu.local_ptr(picked, (0, 0)))
-        equal = tl.load(tle.gpu.local_ptr(picked, (1, 0)))
-        wanted = self.wanted - tl.load(tle.gpu.local_ptr(picked, (2, 0)))
+        """With the digit of which the threshold is, where so many of the equal keys have each digit; and that digit."""
+        pick_digit(count, self.wanted, picked)
+        digit, equal, larger = picked_digit(picked)
         unknown = tl.maximum(self.unknown - RADIX, 0)
         shift = unknown.to(tl.uint32)
         bits = self.bits | (digit.to(tl.uint32) << shift)
-        known = self.known | (tl.full([], bins - 1, tl.uint32) << shift)
-        return Threshold(bits, known, unknown, equal, wanted), digit
+        known = self.known | (tl.full([], (1 << RADIX) - 1, tl.uint32) << shift)
+        return Threshold(bits, known, unknown, equal, self.wanted - larger), digit
 
 
 @triton.jit
@@ -120,7 +134,7 @@ def take_places(counter, taken):
 
 
 @triton.jit
-def select_among(threshold, key, index, inside, out, counts, picked, RADIX: tl.constexpr):
+def select_by_bits(threshold, key, index, inside, out, counts, picked, RADIX: tl.constexpr):
     """Writes the indices of the largest of the keys in registers, as many as ``threshold`` wants. ``counts`` are zeros for each round."""
     selected = threshold.wanted
     round = tl.zeros([], tl.int32)
@@ -135,6 +149,38 @@ def select_among(threshold, key, index, inside, out, counts, picked, RADIX: tl.c
     equal = inside & threshold.is_equal(key)
     place = take_places(next_equal, equal)
     tl.store(out + place, index, mask=equal & (place < selected))
+
+
+@triton.jit
+def select_among(
+    digit, key, index, held, bits, selected, out, counts, picked, RADIX: tl.constexpr, FEW: tl.constexpr
+):
+    """Writes the indices of the ``selected`` largest of the first ``held`` keys in registers, which have so many ``bits``.
+
+    A larger key has no smaller ``digit``, which is 0 behind the first ``held``, and before never. ``counts`` are zeros. Of one digit as many as ``FEW`` are
+    put in order.
+    """
+    i = tl.arange(0, key.shape[0])
+    if held <= selected:
+        tl.store(out + i, index, mask=i < held)
+    else:
+        places = counts.slot(0)
+        tl.atomic_add(tle.gpu.local_ptr(places, (digit,)), 1, sem="relaxed")
+        # From how many have a larger digit on, those of a digit take places.
+        places.store(pick_digit(places.load(), selected, picked))
+        last, equal, larger = picked_digit(picked)
+        if equal <= FEW:
+            numbers = tle.gpu.alloc([FEW], dtype=tl.uint64)
+            place = tl.atomic_add(tle.gpu.local_ptr(places, (digit,)), 1, mask=digit >= last, sem="relaxed")
+            tl.store(out + place, index, mask=digit > last)
+            number = (key.to(tl.uint64) << 32) | index.to(tl.uint64)
+            tl.store(tle.gpu.local_ptr(numbers, (place - larger,)), number, mask=digit == last)
+            mine, rank = ranks_of(numbers, equal)
+            there = (tl.arange(0, FEW) < equal) & (larger + rank < selected)
+            tl.store(out + larger + rank, mine.to(tl.int32), mask=there)
+        else:
+            set_to_zero(counts)
+            select_by_bits(unknown_threshold(bits, held, selected), key, index, i < held, out, counts, picked, RADIX)  # fmt: skip
 
 
 @triton.jit
@@ -162,12 +208,15 @@ def sampled_bound(x_ptr, n, end, selected, counts, picked, SAMPLE: tl.constexpr,
 
 
 @triton.jit
-def select_short(x_ptr, out, n, end, selected, counts, picked, ROOM: tl.constexpr, RADIX: tl.constexpr):
+def select_short(x_ptr, out, n, end, selected, counts, picked, ROOM: tl.constexpr, RADIX: tl.constexpr, FEW: tl.constexpr):  # fmt: skip
     """Selects from a row that one program's registers hold."""
     at = tl.arange(0, ROOM)
-    key = to_key(tl.load(x_ptr + at, mask=at < n, other=0.0))
-    threshold = unknown_threshold(tl.full([], 32, tl.int32), end, selected)
-    select_among(threshold, key, at, at < end, out, counts, picked, RADIX)
+    x = tl.load(x_ptr + at, mask=at < n, other=0.0)
+    # The leading bits as a half has them, of the mantissa more than a float's: those of like size differ.
+    digit = tl.maximum(to_key(x.to(tl.float16)) >> (16 - RADIX), 1)
+    digit = tl.where(at < end, digit, 0).to(tl.int32)
+    bits = tl.full([], 32, tl.int32)
+    select_among(digit, to_key(x), at, end, bits, selected, out, counts, picked, RADIX, FEW)
 
 
 @triton.jit
@@ -212,15 +261,16 @@ def highest_bit(x):
 
 
 @triton.jit
-def select_gathered(keys, indices, held, selected, out, counts, picked, RADIX: tl.constexpr):
+def select_gathered(keys, indices, held, selected, out, counts, picked, RADIX: tl.constexpr, FEW: tl.constexpr):  # fmt: skip
     """Selects among the first ``held`` keys in a buffer."""
     i = tl.arange(0, keys.shape[0])
     inside = i < held
     key = tl.load(tle.gpu.local_ptr(keys, (i,)), mask=inside, other=0)
     index = tl.load(tle.gpu.local_ptr(indices, (i,)), mask=inside, other=0)
     bits = tl.minimum(highest_bit(tl.max(key) | 1), 32)
-    threshold = unknown_threshold(bits, held, selected)
-    select_among(threshold, key, index, inside, out, counts, picked, RADIX)
+    leading = key >> tl.maximum(bits - (RADIX - 1), 0).to(tl.uint32)
+    digit = tl.where(inside, leading | (1 << (RADIX - 1)), 0).to(tl.int32)
+    select_among(digit, key, index, held, bits, selected, out, counts, picked, RADIX, FEW)
 
 
 @triton.jit
@@ -278,13 +328,14 @@ def select_kernel(
     RADIX: tl.constexpr,
     ROOM: tl.constexpr,
     SAMPLE: tl.constexpr,
+    FEW: tl.constexpr,
     MESH: tl.constexpr,
 ):
     """The indices of the ``K`` largest among the first ``ends_ptr[row]`` scores of each row, in no particular order.
 
     ``x_ptr``: rows of ``n`` float32. ``indices_ptr``: ``K`` int32 a row; -1 where a row has fewer scores. The programs of ``MESH``, a
     mesh of one cluster, share a row and read ``TILE`` elements at a time; ``RADIX`` bits are found a round. They select among ``ROOM`` elements,
-    which a sample of ``SAMPLE`` elements has them choose; without a sample that is the whole row, and there is one of them.
+    which a sample of ``SAMPLE`` elements has them choose; without a sample that is the whole row, and there is one of them. ``FEW``: as for ``select_among``.
     """
     parts: tl.constexpr = MESH.size
     row = tl.program_id(0) // parts
@@ -298,7 +349,7 @@ def select_kernel(
     set_to_zero(counts)
     picked = tle.gpu.alloc([3, 1], dtype=tl.int32)
     if SAMPLE == 0:
-        select_short(x_ptr, out, n, end, selected, counts, picked, ROOM, RADIX)
+        select_short(x_ptr, out, n, end, selected, counts, picked, ROOM, RADIX, FEW)
     else:
         share = tl.cdiv(end, parts * 16) * 16
         begin = part * share
@@ -317,7 +368,7 @@ def select_kernel(
             all_keys, all_indices = keys, indices
         if (held >= selected) & (held <= ROOM):
             if part == 0:
-                select_gathered(all_keys, all_indices, held, selected, out, counts, picked, RADIX)
+                select_gathered(all_keys, all_indices, held, selected, out, counts, picked, RADIX, FEW)
         else:
             select_by_counting(
                 x_ptr, out, n, begin, stop, end, selected, counts.slot(0), picked, MESH, TILE, RADIX
@@ -345,13 +396,24 @@ def room_of(n, k, sample):
 
 
 def select(
-    x, ends, k, indices, parts=None, radix=11, num_warps=None, room=None, sample=4096, each=16, maxnreg=None
+    x,
+    ends,
+    k,
+    indices,
+    parts=None,
+    radix=11,
+    num_warps=None,
+    room=None,
+    sample=4096,
+    each=16,
+    few=512,
+    maxnreg=None,
 ):
     """Puts the indices of the ``k`` largest of the first ``ends[row]`` scores of each row into ``indices``.
 
     :param parts: programs that share a row. :param room: among how many elements is selected in the end, a power of 2. Where that is less than a row
         has, ``sample`` elements of it are looked at first.
-    :param each: elements that a thread reads at a time.
+    :param each: elements that a thread reads at a time. :param few: how many that have the same digit are put in order.
     """
     rows, n = x.shape
     whole = triton.next_power_of_2(n)
@@ -362,7 +424,7 @@ def select(
     mesh = tle.device_mesh({"block_cluster": parts})
     options = {"num_warps": num_warps, "maxnreg": maxnreg}
     tile = 32 * each * num_warps
-    select_kernel[(rows,)](x, indices, ends, n, k, tile, radix, room, sample, mesh, **options)
+    select_kernel[(rows,)](x, indices, ends, n, k, tile, radix, room, sample, few, mesh, **options)
 
 
 def check(x, ends, k, indices):
