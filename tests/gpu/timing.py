@@ -15,7 +15,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import torch
-import triton.testing
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
@@ -203,10 +202,45 @@ def measure(record: Record, result: Result, *args, **options) -> Result:
     return result
 
 
-def graph_laps(competitors: dict[Hashable, Callable], rep: int = 20) -> dict[Hashable, list[float]]:
-    """The times in ms of launches in a CUDA graph, several a replay."""
-    do = functools.partial(triton.testing.do_bench_cudagraph, rep=rep, return_mode="all")
-    return {who: do(run) for who, run in competitors.items()}
+def captured(run: Callable, rep: int) -> tuple[torch.cuda.CUDAGraph, int]:
+    """A CUDA graph of launches that take about ``rep`` ms together, and how many."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        run()
+        begin.record()
+        for _ in range(5):
+            run()
+        end.record()
+        torch.cuda.synchronize()
+        count = max(1, int(5 * rep / begin.elapsed_time(end)))
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=stream):
+            for _ in range(count):
+                run()
+    torch.cuda.synchronize()
+    return graph, count
+
+
+def graph_laps(
+    competitors: dict[Hashable, Callable], rep: int = 20, rounds: int = 10
+) -> dict[Hashable, list[float]]:
+    """The times in ms of launches in a CUDA graph, many a replay; the competitors take turns, since long work brings a card to its power limit."""
+    graphs = {who: captured(run, rep) for who, run in competitors.items()}
+    times = {who: [] for who in competitors}
+    names = list(competitors)
+    for first in range(rounds):
+        for k in range(len(names)):
+            graph, count = graphs[names[(first + k) % len(names)]]
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            torch.cuda.synchronize()
+            begin.record()
+            graph.replay()
+            end.record()
+            torch.cuda.synchronize()
+            times[names[(first + k) % len(names)]].append(begin.elapsed_time(end) / count)
+    return times
 
 
 def compare(

@@ -343,8 +343,8 @@ def cluster_gemm_rows(record, size=4096):
         )
 
     tiles = [((128, 256, 64), 3), ((128, 128, 64), 4), ((128, 192, 64), 4), ((128, 256, 32), 6)]
-    configs = [{"block": block, "slots": slots, "group": group}
-               for block, slots in tiles for group in (2, 4, 8)]  # fmt: skip
+    configs = [{"block": block, "slots": slots, "group": group, "programs": programs}
+               for block, slots in tiles for group in (2, 4, 8, 16) for programs in (128, 132)]  # fmt: skip
     plain = [{"block": block, "num_warps": 8, "num_stages": stages}
              for block, stages in (((128, 256, 64), 3), ((128, 256, 64), 4), ((128, 128, 64), 4))]  # fmt: skip
     kept = kept_of(run, configs, ours, check_of(ours))
