@@ -270,6 +270,8 @@ def reshard(x, source, to):
         raise ValueError(
             f"the mesh of {source} has {source.mesh.size} members, and there are {world_size()} ranks"
         )
+    if not source.is_of_ranks():
+        raise ValueError(f"the mesh of {source} has other members than nodes and devices: {source.mesh}")
     to.local_shape(source.global_shape(tuple(x.shape)))
     return _current().reshard(x, source, to)
 

@@ -388,27 +388,3 @@ def test_signals_of_roles(device, waits):
         roles_kernel[(1,)](x, out, twice, PAIR, n, turns, waits)
     for rank in range(2):
         np.testing.assert_array_equal(twice.parts[rank], 2 * data[1 - rank])
-
-
-@triton.jit
-def add_in_role(x_ptr, mesh: tl.constexpr, N: tl.constexpr):
-    x = tle.make_sharded_tensor(tl.load(x_ptr + tl.arange(0, N)), tle.sharding(mesh, partial=["device"]))
-    tl.store(x_ptr + tl.arange(0, N), tl.load(tle.reshard(x, tle.sharding(mesh))))
-
-
-@triton.jit
-def idle():
-    pass
-
-
-@triton.jit
-def add_in_role_kernel(x_ptr, mesh: tl.constexpr, N: tl.constexpr):
-    tle.gpu.warp_specialize([(idle, ()), (add_in_role, (x_ptr, mesh, N))], [4], [64])
-
-
-def test_what_roles_may_not(device):
-    with (
-        simulated_mesh(1, 2),
-        pytest.raises(triton.CompilationError, match="not supported yet: barriers of dev"),
-    ):
-        add_in_role_kernel[(1,)](distributed.zeros(64), PAIR, 64)

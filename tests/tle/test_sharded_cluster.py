@@ -180,21 +180,28 @@ def test_what_cannot_be_fetched_together(a_split, b_split, shape, message):
 
 
 @triton.jit
-def refused_kernel(x_ptr, how: tl.constexpr, INTO: tl.constexpr):
+def refused_kernel(x_ptr, how: tl.constexpr, to: tl.constexpr, INTO: tl.constexpr):
     x = tle.make_sharded_tensor(x_ptr, how, (8, 8))
     if INTO:
-        tle.reshard(x, how, out=x_ptr)
+        tle.reshard(x, to, out=x_ptr)
+    else:
+        tle.reshard(x, to)
 
 
 @pytest.mark.parametrize(
     ("mesh", "into", "message"),
     [
         (PAIR, True, "is for tensors over nodes and devices"),
-        (GRID[0], False, "not supported yet: tensors sharded over a part of a cluster"),
-        (tle.device_mesh({"block": 2}), False, "not supported yet: tensors sharded over other axes"),
+        (GRID[0], False, "not supported yet: tensors moved over a part of a mesh of programs"),
+        (
+            tle.device_mesh({"block": 2}),
+            False,
+            "not supported yet: tensors moved between programs that are no cluster",
+        ),
     ],
 )
 def test_what_is_refused(mesh, into, message):
     with pytest.raises(triton.CompilationError, match=message) as failed:
-        refused_kernel[(1,)](np.zeros((8, 8), np.float32), tle.sharding(mesh), into)
+        how = tle.sharding(mesh, [mesh.dim_names[0]])
+        refused_kernel[(1,)](np.zeros((8, 8), np.float32), how, tle.sharding(mesh), into)
     assert "test_sharded_cluster.py" in str(failed.value)

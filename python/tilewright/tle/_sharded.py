@@ -95,7 +95,7 @@ def make_sharded_tensor(handle, sharding: core.constexpr, shape: core.constexpr 
 
     :param shape: the shape of the whole tensor; of a block it need not be given. Dimensions that are split divide evenly.
     """
-    spec: core.constexpr = sharding.movable()
+    spec: core.constexpr = sharding
     if _lies_in_order(handle.dtype, handle.shape):
         core.static_assert(
             shape is not None, "tle.make_sharded_tensor of a pointer needs `shape`, that of the whole tensor"
@@ -151,6 +151,9 @@ def _remote(ranks: core.constexpr, x, rank):
     core.static_assert(
         x.handle.dtype.is_ptr(),
         "this sharded tensor is a value, and lies in no memory that others reach: store it first",
+    )
+    core.static_assert(
+        x.spec.is_of_ranks(), "not supported yet: tle.remote of a tensor that is sharded over programs, too"
     )
     return ShardedTensor(_ranks._of_rank(ranks, x.handle, rank), x.spec, x.shape)
 
@@ -209,7 +212,7 @@ def _sum(x, axis: core.constexpr):
 @jit
 def _staged(x, count: core.constexpr):
     # A pointer to this member's part, where others reach it.
-    if x.spec.is_of_cluster():
+    if x.spec.is_of_programs():
         return _clustered.staged(_value(x), _transfer._product(x.spec.local_shape(x.shape)))
     elif _lies_in_order(x.handle.dtype, x.handle.shape):
         return x.handle
@@ -226,7 +229,7 @@ def _staged(x, count: core.constexpr):
 @jit
 def _number(spec: core.constexpr, count: core.constexpr):
     # This member's number in the mesh.
-    if spec.is_of_cluster():
+    if spec.is_of_programs():
         return _clustered.number(spec.mesh)
     else:
         return _ranks._own_number(count, spec.ranks())
@@ -356,15 +359,21 @@ def reshard(tensor, spec: core.constexpr, out=None, algorithm: core.constexpr = 
         isinstance(tensor, ShardedTensor),
         "tle.reshard takes a sharded tensor: tle.make_sharded_tensor makes one",
     )
-    to: core.constexpr = spec.movable()
-    to.local_shape(tensor.shape)
+    spec.local_shape(tensor.shape)
     if out is None:
         core.static_assert(algorithm is None, "algorithm of tle.reshard goes with `out`")
-        return _distributed(tensor, to)
+        if tensor.spec.is_of_several_kinds():
+            inner: core.constexpr = tensor.spec.within(spec, tensor.shape)
+            part = ShardedTensor(tensor.handle, inner[0], inner[2])
+            moved = _distributed(part, inner[0].movable(inner[1]))
+            return ShardedTensor(moved.handle, spec, tensor.shape)
+        else:
+            return _distributed(tensor, tensor.spec.movable(spec))
     else:
+        to: core.constexpr = spec
         core.static_assert(
-            not to.is_of_cluster(),
-            "`out` of tle.reshard is for tensors over nodes and devices, not over a cluster",
+            tensor.spec.is_of_ranks(),
+            "`out` of tle.reshard is for tensors over nodes and devices, not over programs",
         )
         core.static_assert(
             _lies_in_order(tensor.handle.dtype, tensor.handle.shape),

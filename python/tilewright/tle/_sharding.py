@@ -10,6 +10,9 @@ import math as _math
 from ..language._marker import constexpr_function
 from . import _cost
 
+#: Kinds of members, by the levels of a mesh: how tensors are moved between them.
+_KINDS = {"node": "ranks", "device": "ranks", "block_cluster": "cluster", "block": "blocks"}
+
 
 def _axes(entry):
     """The axes that an entry of ``split`` or ``partial`` names: a name, several, ``S(…)``, ``P(…)``, ``B`` or ``None``."""
@@ -153,16 +156,73 @@ class ShardingSpec:
         return wanted
 
     @constexpr_function
-    def movable(self):
-        """Itself, where its mesh is one that parts can be moved over: of nodes and devices, or of a cluster, whole."""
-        if self.is_of_cluster():
-            if self._mesh.size != _math.prod(self._mesh.launch_shape):
-                raise NotImplementedError("not supported yet: tensors sharded over a part of a cluster")
-        elif any(level not in ("node", "device") for level in self._mesh.launch_levels):
+    def is_of_ranks(self):
+        """Whether the members are nodes and devices alone."""
+        return all(_KINDS.get(level) == "ranks" for level in self._mesh.launch_levels)
+
+    @constexpr_function
+    def is_of_programs(self):
+        """Whether the members are programs of one device."""
+        return not any(_KINDS.get(level) == "ranks" for level in self._mesh.launch_levels)
+
+    @constexpr_function
+    def is_of_several_kinds(self):
+        """Whether :meth:`within` says how parts are moved: they are only over nodes and devices, or within a cluster."""
+        return len({_KINDS.get(level) for level in self._mesh.launch_levels}) > 1
+
+    @constexpr_function
+    def movable(self, to):
+        """``to``, where parts can be moved over its mesh: of nodes and devices, or of a cluster, whole; of blocks they may be cut."""
+        if self.is_of_ranks():
+            return to
+        if self._mesh.size != _math.prod(self._mesh.launch_shape):
+            raise NotImplementedError("not supported yet: tensors moved over a part of a mesh of programs")
+        if any(level != "block_cluster" for level in self._mesh.launch_levels) and self.moves(to):
+            raise NotImplementedError("not supported yet: tensors moved between programs that are no cluster")
+        return to
+
+    @constexpr_function
+    def within(self, to, shape):
+        """Of a mesh of several kinds of members, where what becomes of a tensor changes along axes of one kind: both specifications and the shape
+        as the members of that kind see them, who have the same coordinates along all other axes."""
+        mesh = self._mesh
+        self.moves(to)
+        dims = range(len(shape))
+        changed = {a for a in self._partial + to._partial if (a in self._partial) != (a in to._partial)}
+        for d in dims:
+            before, after = self._axes_of(d), to._axes_of(d)
+            changed |= set(before) ^ set(after) or (set(before) if before != after else set())
+        level = dict(zip(mesh.dim_names, mesh.dim_levels))
+        kinds = {_KINDS.get(level[a]) for a in changed}
+        if len(kinds) > 1:
             raise NotImplementedError(
-                "not supported yet: tensors sharded over other axes than those of nodes and devices, or of block_cluster alone"
+                f"not supported yet: tle.reshard from {self} to {to}, along axes of several kinds at once; take them one after the other"
             )
-        return self
+        if mesh.size != _math.prod(mesh.launch_shape):
+            raise NotImplementedError(
+                "not supported yet: tensors moved over a part of a mesh of several kinds"
+            )
+        kind = kinds.pop() if kinds else "ranks"
+        # A program's place among blocks counts those of its cluster, too.
+        of_kind = {"ranks": ("ranks",), "cluster": ("cluster",), "blocks": ("cluster", "blocks")}[kind]
+        own = [a for a in mesh.dim_names if _KINDS.get(level[a]) in of_kind]
+        inner, rest = [], list(shape)
+        for spec in (self, to):
+            split = [[a for a in spec._axes_of(d) if _KINDS.get(level[a]) == kind] for d in dims]
+            inner.append((split, [a for a in spec._partial if _KINDS.get(level[a]) == kind]))
+        for d in dims:
+            before, after = self._axes_of(d), to._axes_of(d)
+            others = [a for a in before if _KINDS.get(level[a]) != kind]
+            if before != after and list(before[: len(others)]) + list(after[: len(others)]) != others * 2:
+                raise NotImplementedError(
+                    f"not supported yet: tle.reshard from {self} to {to}: axes of other kinds must come before those that change, in dimension {d}"
+                )
+            rest[d] = shape[d] // _math.prod(self._size(a) for a in others)
+        topology = {}
+        for axis in own:
+            topology.setdefault(level[axis], []).append((axis, self._size(axis)))
+        part = type(mesh)(topology)
+        return *(ShardingSpec(part, *of) for of in inner), tuple(rest)
 
     @constexpr_function
     def is_of_cluster(self):

@@ -35,3 +35,35 @@ module attributes {tle.cluster_dims = array<i32: 4, 1, 1>} {
     tt.return
   }
 }
+// -----
+// Extra warps come along to the first barrier, and have ended before the last; to those of group 1, one of which stands in between, they don't.
+// RUN: -allocate-counters
+// CHECK: ttg.global_scratch_memory_size = 16 : i32
+module attributes {tle.cluster_dims = array<i32: 2, 2, 1>, "ttg.num-warps" = 4 : i32} {
+  tt.func public @f() {
+    // CHECK: tt.program_barrier cluster {group = 0 : i32}
+    tt.program_barrier cluster {group = 0 : i32}
+    // CHECK: %[[COUNT:.*]] = arith.constant 4 : i32
+    // CHECK: tt.program_barrier cluster, %[[COUNT]] {group = 1 : i32, ttg.global_scratch_memory_offset = 8 : i32}
+    tt.program_barrier cluster {group = 1 : i32}
+    ttg.warp_specialize()
+    default {
+      ttg.warp_yield
+    }
+    partition0() num_warps(4) {
+      ttg.warp_return
+    } : () -> ()
+    // CHECK: tt.program_barrier cluster, %{{.*}} {group = 1 : i32, ttg.global_scratch_memory_offset = 8 : i32}
+    tt.program_barrier cluster {group = 1 : i32}
+    ttg.warp_specialize()
+    default {
+      ttg.warp_yield
+    }
+    partition0() num_warps(4) {
+      ttg.warp_return
+    } : () -> ()
+    // CHECK: tt.program_barrier cluster {group = 0 : i32}
+    tt.program_barrier cluster {group = 0 : i32}
+    tt.return
+  }
+}

@@ -122,7 +122,7 @@ impl Frame {
             })?;
             // SAFETY: just checked; what the launch may touch stays until its end.
             let signal = unsafe { Signal::new(addr, size as u64, wanted, flagged, self.pc) };
-            if !context.meetings.signaled(self.number(context), signal) {
+            if !context.meetings.signaled((self.number(context), self.strand), signal) {
                 return Ok(false);
             }
         }

@@ -311,7 +311,13 @@ impl Frame {
             let why = self.run_strand(program, context, own).map_err(|fault| self.of_warp(program, fault))?;
             match self.give_way(why, &mut idle) {
                 Next::Run => {}
-                Next::Leave(status) => return Ok(status),
+                Next::Leave(status) => {
+                    if program.waits && status == Status::Paused {
+                        let in_cluster = own.and_then(Own::cluster).is_some();
+                        context.meetings.pause(self.number(context), idle.is_stuck(in_cluster));
+                    }
+                    return Ok(status);
+                }
                 Next::Deadlock => {
                     let cluster = own.and_then(Own::cluster);
                     // Another program of the cluster may arrive where this one waits.
@@ -340,7 +346,8 @@ impl Frame {
             Instr::Barrier { scope, group, count } => {
                 let comes = self.awaited.is_none();
                 let met = self.meet(program, context, *scope, *group, *count);
-                if *scope == ProgramScope::Cluster {
+                // (What waits beside other partitions is not the program.)
+                if *scope == ProgramScope::Cluster && self.others.is_empty() {
                     tell_cluster(own, comes, met)?;
                 }
                 Ok(met)
@@ -401,7 +408,7 @@ impl Frame {
                 }
                 Instr::Barrier { .. } | Instr::WaitSignal { .. } => {
                     if !self.at_others(program, context, own, instr)? {
-                        return Ok(Yield::Paused);
+                        return Ok(Yield::Waits);
                     }
                 }
                 Instr::Fork { workers, default } => {
@@ -515,17 +522,18 @@ impl Frame {
             ProgramScope::Grid => (self.rank, context.grid),
         };
         let group: Group = (group, of);
+        let strand = (self.number(context), self.strand);
         if self.awaited.is_none() {
             self.note_meeting(context, group, true);
         }
         self.awaited = match self.awaited {
-            Some(turn) => Some(turn).filter(|&turn| !context.meetings.is_over(group, turn)),
+            Some(turn) => Some(turn).filter(|&turn| !context.meetings.is_over(group, turn, strand)),
             None => {
                 let wanted = match count {
                     Some(count) => self.scalar(program, count),
                     None => size.iter().map(|&n| u64::from(n)).product(),
                 };
-                context.meetings.come(group, wanted, self.number(context), self.pc)
+                context.meetings.come(group, wanted, strand, self.pc)
             }
         };
         if self.awaited.is_none() {
@@ -555,7 +563,7 @@ impl Frame {
             self.spins += 1;
             if self.spins >= SPINS {
                 self.spins = 0;
-                return Some(Yield::Paused);
+                return Some(Yield::Spins);
             }
         }
         None

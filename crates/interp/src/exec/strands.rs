@@ -34,8 +34,10 @@ pub(super) enum Yield {
     Ended,
     /// It has done something that others may look at.
     Acted,
-    /// It spins, or waits for other programs.
-    Paused,
+    /// It spins.
+    Spins,
+    /// It waits for other programs.
+    Waits,
     /// It waits for another strand; whether it did anything before.
     Blocked(bool),
 }
@@ -47,6 +49,17 @@ pub(super) struct Idle {
     strands: usize,
     /// Whether one of these may go on when other programs do.
     outside: bool,
+    /// Whether one of these spins.
+    spins: bool,
+    /// Whether one of these waits for another, or for arrivals from the cluster.
+    blocked: bool,
+}
+
+impl Idle {
+    /// Whether nothing goes on before other programs have come to a barrier, or have signaled. (Arrivals from the cluster come in other ways.)
+    pub(super) fn is_stuck(&self, in_cluster: bool) -> bool {
+        !(self.spins || self.blocked && in_cluster)
+    }
 }
 
 /// What follows from a strand's giving way.
@@ -103,15 +116,17 @@ impl Frame {
         match why {
             Yield::Program(status) => return Next::Leave(status),
             Yield::Ended | Yield::Acted => *idle = Idle::default(),
-            Yield::Paused => {
+            Yield::Spins | Yield::Waits => {
                 idle.strands += 1;
                 idle.outside = true;
+                idle.spins |= why == Yield::Spins;
             }
             Yield::Blocked(acted) => {
                 if acted {
                     *idle = Idle::default();
                 }
                 idle.strands += 1;
+                idle.blocked = true;
             }
         }
         let ended = why == Yield::Ended;

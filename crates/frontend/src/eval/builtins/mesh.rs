@@ -20,8 +20,8 @@ use crate::value::{Tensor, Value};
 /// The most programs of a cluster (CUDA C++ Programming Guide, "Thread Block Clusters": more than 8 must be asked for).
 const MAX_CLUSTER: i128 = 16;
 
-/// Programs that wait for each other: all of a scope, or, of a mesh of a size, the members with these numbers.
-type Group = (tt::ProgramScope, Option<(i128, Vec<i128>)>);
+/// Programs that wait for each other: all of a scope, or, of a mesh of a size, the members with these numbers; whole, or the partitions of a number.
+type Group = (tt::ProgramScope, Option<(i128, Vec<i128>)>, Option<usize>);
 
 /// What the meshes of a kernel have come to.
 #[derive(Default)]
@@ -33,7 +33,9 @@ pub(crate) struct Meshes {
     /// The memory of the kernel's rank, if it is asked for.
     pub(super) rank_memory: Option<tilewright_ir::Value>,
     /// The groups of ranks that wait, by their numbers.
-    pub(super) groups_of_ranks: Vec<HostValue>,
+    pub(super) groups_of_ranks: Vec<(HostValue, Option<usize>)>,
+    /// The partition that moves tensors between ranks.
+    pub(super) moving: Option<usize>,
     /// Whether programs reach each other's buffers.
     pub(super) others_reached: bool,
     /// Whether they arrive at each other's barriers, or copy to each other.
@@ -177,12 +179,6 @@ impl Evaluator<'_> {
 
     /// The members of a mesh wait for each other; for other programs it is nothing.
     pub(super) fn distributed_barrier(&mut self, args: &Args) -> Eval<Value> {
-        if self.partition.is_some() {
-            return Err(self
-                .not_supported_yet("tle.distributed_barrier in a function of tle.gpu.warp_specialize")
-                .note("all warps of a program wait for others together: before or behind it")
-                .into());
-        }
         let of_devices = args.optional("mesh").is_some() && self.mesh_arg(args)?.ranks > 1;
         self.refuse_others(args, if of_devices { &["mesh", "order"] } else { &["mesh"] })?;
         if of_devices {
@@ -194,6 +190,14 @@ impl Evaluator<'_> {
                 .error("tle.distributed_barrier without a mesh is for the programs of a cluster, and this kernel's form none")
                 .note("clusters come from a mesh with axes of the level `block_cluster`: pass it");
             self.meshes.unless_cluster.get_or_insert(error.into());
+            if self.partition.is_some() {
+                return Err(self
+                    .not_supported_yet(
+                        "tle.distributed_barrier without a mesh in a function of tle.gpu.warp_specialize",
+                    )
+                    .note("pass the mesh whose programs wait for each other")
+                    .into());
+            }
             return self.program_barrier(tt::ProgramScope::Cluster, None, None);
         }
         let mesh = self.mesh_arg(args)?;
@@ -214,7 +218,13 @@ impl Evaluator<'_> {
                 .into());
         }
         if mesh.is_whole() {
-            return self.program_barrier(scope, None, None);
+            // The barrier in hardware is of all threads of a cluster: partitions count.
+            let of_partitions = scope == tt::ProgramScope::Cluster && self.partition.is_some();
+            let count = match of_partitions {
+                true => Some(self.scalar_constant(&HostValue::Int(mesh.whole), &Scalar::Int32.into())?.value),
+                false => None,
+            };
+            return self.program_barrier(scope, None, count);
         }
         let mut members = mesh.numbers.clone();
         members.sort_unstable();
@@ -273,7 +283,7 @@ impl Evaluator<'_> {
         members: Option<(i128, Vec<i128>)>,
         count: Option<tilewright_ir::Value>,
     ) -> Eval<Value> {
-        let key = (scope, members);
+        let key = (scope, members, self.partition.map(|p| p.number));
         let group = self.meshes.groups.iter().position(|known| *known == key).unwrap_or_else(|| {
             self.meshes.groups.push(key);
             self.meshes.groups.len() - 1

@@ -26,6 +26,9 @@ impl Evaluator<'_> {
         let ranks = self.int_arg(args, "ranks")?;
         self.want_ranks(ranks)?;
         let scratch = self.int_arg(args, "scratch")?;
+        if scratch > 0 {
+            self.moves_between_ranks()?;
+        }
         launch::want_rank_scratch(&mut self.module, scratch as u32);
         let element = DType::Scalar(Scalar::Int64);
         let dtype = DType::Pointer(PointerType { element, address_space: GLOBAL, constant: false }.into());
@@ -108,7 +111,7 @@ impl Evaluator<'_> {
     pub(super) fn wait_signal(&mut self, args: &Args) -> Eval<Value> {
         let flagged = self.bool_arg(args, "flagged")?;
         if flagged {
-            self.not_in_partitions()?;
+            self.moves_between_ranks()?;
         }
         let (ptr, value) = (self.tensor_arg(args, "pointer")?, self.tensor_arg(args, "value")?);
         let Some(number) = ptr.dtype.as_pointer().map(|p| p.element.clone()) else {
@@ -126,29 +129,32 @@ impl Evaluator<'_> {
         Ok(Value::Tensor(Tensor { value: seen, dtype: number, shape: ptr.shape }))
     }
 
-    /// Members of a mesh wait for the whole program, of which flags and slots are.
-    fn not_in_partitions(&self) -> Eval<()> {
-        match self.partition.is_some() {
-            true => Err(self
-                .not_supported_yet(
-                    "barriers of devices, and tle.reshard between them, in a function of tle.gpu.warp_specialize",
-                )
-                .note("tle.signal and tle.signal_wait go there, too")
+    /// Scratch and slots are of the whole program: of partitions that run at the same time one has them.
+    fn moves_between_ranks(&mut self) -> Eval<()> {
+        let Some(here) = self.partition else { return Ok(()) };
+        match *self.meshes.moving.get_or_insert(here.number) == here.number {
+            true => Ok(()),
+            false => Err(self
+                .not_supported_yet("tle.reshard between devices in several functions of tle.gpu.warp_specialize")
+                .note("one of them may move tensors; tle.signal, tle.signal_wait and tle.distributed_barrier go in all")
                 .into()),
-            false => Ok(()),
         }
     }
 
-    /// The number of a group of ranks that wait for each other: those of another group have other flags.
+    /// The number of a group of ranks that wait for each other: those of another group, and other partitions, have other flags.
     pub(super) fn group_of_ranks(&mut self, args: &Args) -> Eval<Value> {
-        self.not_in_partitions()?;
         let Some(members) = args.get("members").to_host() else {
             return Err(self.needs_constexpr(args.get("members"), "the members of a barrier"));
         };
+        // What has flags of a name, beside those of a barrier, moves tensors through scratch or staging.
+        if matches!(&members, HostValue::Tuple(all) if all.iter().any(|m| matches!(m, HostValue::Str(_)))) {
+            self.moves_between_ranks()?;
+        }
         let most = self.int_arg(args, "most")?;
+        let key = (members, self.partition.map(|p| p.number));
         let groups = &mut self.meshes.groups_of_ranks;
-        let group = groups.iter().position(|known| *known == members).unwrap_or_else(|| {
-            groups.push(members);
+        let group = groups.iter().position(|known| *known == key).unwrap_or_else(|| {
+            groups.push(key);
             groups.len() - 1
         });
         match group as i128 >= most {
