@@ -33,15 +33,15 @@ def count_digits(digit, candidate, counts):
 
 
 @triton.jit
-def ranks_of(numbers, held):
-    """The first ``held`` numbers in a buffer, which all differ, and how many of them are larger than each."""
-    places = tl.arange(0, numbers.shape[0])
-    mine = tl.load(tle.gpu.local_ptr(numbers, (places,)), mask=places < held, other=0)
+def ranks_of(numbers, begin, held, PLACES: tl.constexpr):
+    """``held`` numbers in a buffer, which all differ, and how many of them are larger than each; of at most ``PLACES``."""
+    places = tl.arange(0, PLACES)
+    mine = tl.load(tle.gpu.local_ptr(numbers, (begin + places,)), mask=places < held, other=0)
     rank = tl.zeros(places.shape, tl.int32)
     CHUNK: tl.constexpr = 16
     for first in range(0, held, CHUNK):
         other = first + tl.arange(0, CHUNK)
-        others = tl.load(tle.gpu.local_ptr(numbers, (other,)), mask=other < held, other=0)
+        others = tl.load(tle.gpu.local_ptr(numbers, (begin + other,)), mask=other < held, other=0)
         rank += tl.sum((others[None, :] > mine[:, None]).to(tl.int32), 1)
     return mine, rank
 
@@ -105,7 +105,7 @@ def topk_kernel(
     )
     tl.store(tle.gpu.local_ptr(numbers, (place,)), number, mask=kept)
 
-    mine, rank = ranks_of(numbers, held)
+    mine, rank = ranks_of(numbers, 0, held, PLACES)
     index = 0x7FFFFFFF - (mine & 0x7FFFFFFF).to(tl.int32)
     there = (tl.arange(0, PLACES) < held) & (rank < K)
     value = tl.load(x_ptr + row * stride + index, mask=there)

@@ -153,12 +153,13 @@ def select_by_bits(threshold, key, index, inside, out, counts, picked, RADIX: tl
 
 @triton.jit
 def select_among(
-    digit, key, index, held, bits, selected, out, counts, picked, RADIX: tl.constexpr, FEW: tl.constexpr
-):
+    digit, key, index, held, bits, selected, out, counts, picked,
+    MOST: tl.constexpr, RADIX: tl.constexpr, FEW: tl.constexpr,
+):  # fmt: skip
     """Writes the indices of the ``selected`` largest of the first ``held`` keys in registers, which have so many ``bits``.
 
-    A larger key has no smaller ``digit``, which is 0 behind the first ``held``, and before never. ``counts`` are zeros. Of one digit as many as ``FEW`` are
-    put in order.
+    A larger key has no smaller ``digit``, which is 0 behind the first ``held``, and before never. ``counts`` are zeros. At most ``MOST`` are selected; of one digit
+    as many as ``FEW`` are put in order.
     """
     i = tl.arange(0, key.shape[0])
     if held <= selected:
@@ -170,12 +171,15 @@ def select_among(
         places.store(pick_digit(places.load(), selected, picked))
         last, equal, larger = picked_digit(picked)
         if equal <= FEW:
-            numbers = tle.gpu.alloc([FEW], dtype=tl.uint64)
+            reached = tle.gpu.alloc([MOST + FEW], dtype=tl.uint64)
             place = tl.atomic_add(tle.gpu.local_ptr(places, (digit,)), 1, mask=digit >= last, sem="relaxed")
-            tl.store(out + place, index, mask=digit > last)
             number = (key.to(tl.uint64) << 32) | index.to(tl.uint64)
-            tl.store(tle.gpu.local_ptr(numbers, (place - larger,)), number, mask=digit == last)
-            mine, rank = ranks_of(numbers, equal)
+            tl.store(tle.gpu.local_ptr(reached, (place,)), number, mask=digit >= last)
+            for first in range(0, larger, FEW):
+                at = first + tl.arange(0, FEW)
+                above = tl.load(tle.gpu.local_ptr(reached, (at,)), mask=at < larger)
+                tl.store(out + at, above.to(tl.int32), mask=at < larger)
+            mine, rank = ranks_of(reached, larger, equal, FEW)
             there = (tl.arange(0, FEW) < equal) & (larger + rank < selected)
             tl.store(out + larger + rank, mine.to(tl.int32), mask=there)
         else:
@@ -208,15 +212,23 @@ def sampled_bound(x_ptr, n, end, selected, counts, picked, SAMPLE: tl.constexpr,
 
 
 @triton.jit
-def select_short(x_ptr, out, n, end, selected, counts, picked, ROOM: tl.constexpr, RADIX: tl.constexpr, FEW: tl.constexpr):  # fmt: skip
+def leading_digit(x, RADIX: tl.constexpr):
+    """The leading bits of a float's key, as a half has them: of the mantissa more than a float's, so that those of like size differ. Never 0."""
+    i = x.to(tl.float16).to(tl.int16, bitcast=True).to(tl.int32)
+    digit = ((i ^ ((i >> 31) | -32768)) & 0xFFFF) >> (16 - RADIX)
+    digit = tl.where(x == x, digit, (1 << RADIX) - 1)
+    # -inf has 6 zeros in front.
+    return digit if RADIX > 6 else tl.maximum(digit, 1)
+
+
+@triton.jit
+def select_short(x_ptr, out, n, end, selected, counts, picked, ROOM: tl.constexpr, K: tl.constexpr, RADIX: tl.constexpr, FEW: tl.constexpr):  # fmt: skip
     """Selects from a row that one program's registers hold."""
     at = tl.arange(0, ROOM)
     x = tl.load(x_ptr + at, mask=at < n, other=0.0)
-    # The leading bits as a half has them, of the mantissa more than a float's: those of like size differ.
-    digit = tl.maximum(to_key(x.to(tl.float16)) >> (16 - RADIX), 1)
-    digit = tl.where(at < end, digit, 0).to(tl.int32)
+    digit = tl.where(at < end, leading_digit(x, RADIX), 0)
     bits = tl.full([], 32, tl.int32)
-    select_among(digit, to_key(x), at, end, bits, selected, out, counts, picked, RADIX, FEW)
+    select_among(digit, to_key(x), at, end, bits, selected, out, counts, picked, K, RADIX, FEW)
 
 
 @triton.jit
@@ -261,7 +273,7 @@ def highest_bit(x):
 
 
 @triton.jit
-def select_gathered(keys, indices, held, selected, out, counts, picked, RADIX: tl.constexpr, FEW: tl.constexpr):  # fmt: skip
+def select_gathered(keys, indices, held, selected, out, counts, picked, K: tl.constexpr, RADIX: tl.constexpr, FEW: tl.constexpr):  # fmt: skip
     """Selects among the first ``held`` keys in a buffer."""
     i = tl.arange(0, keys.shape[0])
     inside = i < held
@@ -270,7 +282,7 @@ def select_gathered(keys, indices, held, selected, out, counts, picked, RADIX: t
     bits = tl.minimum(highest_bit(tl.max(key) | 1), 32)
     leading = key >> tl.maximum(bits - (RADIX - 1), 0).to(tl.uint32)
     digit = tl.where(inside, leading | (1 << (RADIX - 1)), 0).to(tl.int32)
-    select_among(digit, key, index, held, bits, selected, out, counts, picked, RADIX, FEW)
+    select_among(digit, key, index, held, bits, selected, out, counts, picked, K, RADIX, FEW)
 
 
 @triton.jit
@@ -349,7 +361,7 @@ def select_kernel(
     set_to_zero(counts)
     picked = tle.gpu.alloc([3, 1], dtype=tl.int32)
     if SAMPLE == 0:
-        select_short(x_ptr, out, n, end, selected, counts, picked, ROOM, RADIX, FEW)
+        select_short(x_ptr, out, n, end, selected, counts, picked, ROOM, K, RADIX, FEW)
     else:
         share = tl.cdiv(end, parts * 16) * 16
         begin = part * share
@@ -368,7 +380,7 @@ def select_kernel(
             all_keys, all_indices = keys, indices
         if (held >= selected) & (held <= ROOM):
             if part == 0:
-                select_gathered(all_keys, all_indices, held, selected, out, counts, picked, RADIX, FEW)
+                select_gathered(all_keys, all_indices, held, selected, out, counts, picked, K, RADIX, FEW)
         else:
             select_by_counting(
                 x_ptr, out, n, begin, stop, end, selected, counts.slot(0), picked, MESH, TILE, RADIX
