@@ -301,10 +301,13 @@ def of_torch(n):
     return lambda: ops.two_shot_all_reduce_(theirs, "sum", group)
 
 
-def programs_for(nbytes, how, each=1):
-    # Programs that wait for other ranks' must all be there at once. A tile for each, where there are few.
+def grids_for(nbytes, how):
+    """How many programs may share such a transfer: two a multiprocessor at most, as those that wait for other ranks' must all be there at once, and a tile for each
+    at least."""
     tile = {"low_latency": 512, "push": 8192}.get(how, 4096)
-    return (max(1, min(nbytes // tile, each * torch.cuda.get_device_properties().multi_processor_count)),)
+    multiprocessors = torch.cuda.get_device_properties().multi_processor_count
+    grids = (8, 16, 32, 64, multiprocessors, 2 * multiprocessors)
+    return sorted({max(1, min(nbytes // tile, grid)) for grid in grids})
 
 
 def fits(run):
@@ -360,27 +363,25 @@ def collectives(record, mesh, sizes, algorithms):
         of_symmetric = {"all-reduce": in_graph(of_torch(n))}
         for name, source, to, taken, made, how in ways:
             given_part, new_part = x[:taken], out[:made]
-            grids = {each: programs_for(max(taken, made) * 2, how, each) for each in (1, 2)}
+            grids = grids_for(max(taken, made) * 2, how)
 
-            def ours(
-                each, x=given_part, out=new_part, grids=grids, source=source, to=to, how=how, shape=(n,)
-            ):
-                move_kernel[grids[each]](x, out, source, to, shape, how, num_warps=8)
+            def ours(grid, x=given_part, out=new_part, source=source, to=to, how=how, shape=(n,)):
+                move_kernel[(grid,)](x, out, source, to, shape, how, num_warps=8)
 
             out.zero_()
             torch.cuda.synchronize()
             dist.barrier()
-            ours(1)
+            ours(grids[0])
             assert (out[:made] == (1 if name == "all-gather" else ranks)).all(), (name, how, size)
-            # One or two programs a multiprocessor, if so many fit.
-            each = min(
-                filter(lambda each: fits(lambda: ours(each)), (1, 2)),
-                key=lambda each: statistics.median(in_graph(lambda: ours(each), 5, 5)),
+            # Fewer programs meet sooner, and more move more at once.
+            grid = min(
+                filter(lambda grid: fits(lambda: ours(grid)), grids),
+                key=lambda grid: statistics.median(in_graph(lambda: ours(grid), 5, 5)),
             )
             case = f"{name}{', ' + how.replace('_', ' ') if how else ''}, {size:,} bytes"
-            result = Result("collectives", case, case, counts={"programs a multiprocessor": each})
-            result.laps = {OURS: launched(lambda: ours(each)), "NCCL": theirs[name][0]}
-            result.graph = {OURS: in_graph(lambda: ours(each)), "NCCL": theirs[name][1]}
+            result = Result("collectives", case, case, counts={"programs": grid})
+            result.laps = {OURS: launched(lambda: ours(grid)), "NCCL": theirs[name][0]}
+            result.graph = {OURS: in_graph(lambda: ours(grid)), "NCCL": theirs[name][1]}
             if name in of_symmetric:
                 result.graph["torch's symmetric memory"] = of_symmetric[name]
             keep(record, result)
