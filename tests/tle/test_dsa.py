@@ -216,6 +216,65 @@ def test_subviews_share_the_memory(everywhere):
 
 
 @triton.jit
+def gaps_kernel(x, out, twice, first, tail):
+    whole = tle.dsa.alloc([8, 32], tl.float32, tle.dsa.ascend.UB)
+    tle.dsa.copy(at(x, 8, 32), whole, [8, 32])
+    # Columns first, first + 2, … of every third row from row 1 on; then every other one of these.
+    part = tle.dsa.subview(whole, (1, first), (2, 8), (3, 2))
+    tle.dsa.add(part, part, part)
+    some = tle.dsa.subview(part, (1, 1), (1, 3), (1, 2))
+    tle.dsa.copy(at(x, 1, 3), some, [1, 3])
+    # Not all of it, into the part and out of it.
+    tle.dsa.copy(at(x, 1, 4), part, [1, tail])
+    tle.dsa.copy(part, at(twice, 2, 8), [2, 8])
+    held = tle.dsa.to_tensor(part)
+    tle.dsa.mul(part, part, part)
+    tle.dsa.copy(part, at(twice + 16, 2, 4), [2, 3], offsets=(0, 1))
+    rows, columns = tl.arange(0, 2)[:, None], tl.arange(0, 8)[None, :]
+    last = tle.dsa.local_ptr(part, (rows + columns * 0, columns + rows * 0))
+    tl.store(last, tl.load(last) + tl.sum(held, axis=1)[:, None])
+    tle.dsa.to_buffer(
+        tl.reshape(held, (16,)).reshape(2, 8), bind_buffer=tle.dsa.subview(whole, (0, 0), (2, 8), (4, 4))
+    )
+    tle.dsa.copy(whole, at(out, 8, 32), [8, 32])
+
+
+def test_subviews_with_gaps(everywhere):
+    x, out, twice = numbers((8, 32)), np.zeros((8, 32), "float32"), np.zeros(48, "float32")
+    gaps_kernel[(1,)](x, out, twice, 5, 4)
+    want = x.copy()
+    part = want[1:5:3, 5:20:2]
+    part *= 2
+    part[1:, 1:6:2] = x[0, :3]
+    part[0, :4] = x[0, :4]
+    held = part.copy()
+    np.testing.assert_array_equal(twice[:16].reshape(2, 8), held)
+    part *= part
+    np.testing.assert_array_equal(twice[16:24].reshape(2, 4)[:, :3], part[:, 1:4])
+    part += held.sum(1, keepdims=True)
+    want[:5:4, :29:4] = held
+    np.testing.assert_array_equal(out, want)
+    with pytest.raises(
+        triton.KernelError, match=r"begins at 18 .*where 0 to 17 is|elements 18 to 32 along dimension 1"
+    ):
+        gaps_kernel[(1,)](x, out, twice, 18, 4)
+
+
+@triton.jit
+def gaps_in_l1_kernel(x):
+    whole = tle.dsa.alloc([32, 64], tl.float16, tle.dsa.ascend.L1)
+    tle.dsa.copy(at(x, 32, 32), tle.dsa.subview(whole, (0, 0), (32, 32), (1, 2)), [32, 32])
+
+
+def test_gaps_where_products_read(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "npusim")
+    with pytest.raises(
+        triton.TilewrightError, match="part of a buffer in L1 with gaps between its elements on ascend"
+    ):
+        gaps_in_l1_kernel[(1,)](np.zeros((32, 32), "float16"))
+
+
+@triton.jit
 def loops_kernel(x, y, out, n, BLOCK: tl.constexpr):
     with tle.dsa.hint(inter_no_alias=True):
         for start in tle.dsa.pipeline(0, n, BLOCK):

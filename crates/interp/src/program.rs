@@ -505,6 +505,14 @@ pub struct View {
     pub strides: Vec<i64>,
 }
 
+impl View {
+    /// How many elements of a whole it spans along a dimension, from its first one to its last.
+    pub fn extent_in(&self, whole: &View, d: usize) -> u32 {
+        let apart = self.strides[d].checked_div(whole.strides[d]).unwrap_or(1);
+        u32::try_from(apart).map_or(self.shape[d], |apart| self.shape[d].saturating_sub(1) * apart + 1)
+    }
+}
+
 /// What is done to a slot of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RingOp {

@@ -79,6 +79,9 @@ pub fn by_attribute(attribute: &str) -> Option<&'static Space> {
     SPACES.iter().chain([&GLOBAL]).find(|s| s.attribute == attribute)
 }
 
+/// The chip, by the name that AscendNPU-IR has for it.
+pub const DEVICE: &str = "Ascend910B1";
+
 /// The text of a memory space.
 pub fn text(module: &Module, attr: Attr) -> &str {
     match module.attr_kind(attr) {

@@ -45,6 +45,7 @@ pub mod options;
 pub mod pass;
 pub mod reference;
 pub mod rewrite;
+pub mod strided;
 pub mod text;
 pub mod types;
 pub mod typing;

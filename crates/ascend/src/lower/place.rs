@@ -14,7 +14,7 @@ use tilewright_ir::dialect::{arith, func, hivm, memref, tt, ttg};
 use tilewright_ir::memref::MemRef;
 use tilewright_ir::module::OpSpec;
 use tilewright_ir::{
-    AttrKind, Block, Builder, Diagnostic, Module, Op, Opcode, Type, TypeKind, Value, ascend,
+    AttrKind, Block, Builder, Diagnostic, Module, Op, Opcode, Type, TypeKind, Value, ascend, strided,
 };
 use tilewright_passes::analysis::local_memory::Held;
 
@@ -37,6 +37,9 @@ pub(super) fn run(module: &mut Module, held: &[Held], slots: &mut Slots) -> Resu
         let shares = own.iter().any(|h| h.space == &ascend::WORKSPACE) || effects::meets(module, func.0);
         let shares = shares || effects::cores(module, func.0).len() > 1;
         let workspace = shares.then(|| workspace(module, entry));
+        // (While all buffers have their own types.)
+        let strides: FxHashMap<Op, Vec<i64>> =
+            module.all_ops(func.0).into_iter().filter_map(|op| Some((op, apart(module, op)?))).collect();
         for h in own {
             match workspace.filter(|_| h.space == &ascend::WORKSPACE) {
                 Some(workspace) => share(module, h, held, slots, workspace),
@@ -44,7 +47,7 @@ pub(super) fn run(module: &mut Module, held: &[Held], slots: &mut Slots) -> Resu
             }
         }
         for op in module.all_ops(func.0) {
-            view(module, op, &addresses)?;
+            view(module, op, &addresses, strides.get(&op))?;
         }
         function(module, func, shares);
     }
@@ -140,8 +143,13 @@ fn memref_type(module: &mut Module, buffer: Value) -> Type {
     MemRef { shape, element, strided: false, space }.ty(module)
 }
 
-/// A view of a buffer as one of memory.
-fn view(module: &mut Module, op: Op, addresses: &FxHashMap<Value, Value>) -> Result<(), Diagnostic> {
+/// A view of a buffer as one of memory; of a part, with how far apart its elements are.
+fn view(
+    module: &mut Module,
+    op: Op,
+    addresses: &FxHashMap<Value, Value>,
+    strides: Option<&Vec<i64>>,
+) -> Result<(), Diagnostic> {
     let (offsets, result): (Vec<Value>, Value) = match module.opcode(op) {
         Some(Opcode::Ttg(ttg::Kind::MemdescReshape | ttg::Kind::MemdescReinterpret)) => {
             let (mut src, result) = (module.operands(op)[0], module.result(op));
@@ -184,12 +192,26 @@ fn view(module: &mut Module, op: Op, addresses: &FxHashMap<Value, Value>) -> Res
     let ty = MemRef { shape: vec![None; shape.len()], element, strided: true, space }.ty(module);
     let mut b = Builder::before(module, op);
     let sizes: Vec<Value> = shape.iter().map(|&n| b.int(i64::from(n), Type::INDEX)).collect();
-    let ones: Vec<Value> = shape.iter().map(|_| b.int(1, Type::INDEX)).collect();
-    let part =
-        memref::Subview::build(&mut b, src, &offsets, &sizes, &ones, None, None, None, ty).result(b.module);
+    let strides: Vec<Value> = strides.into_iter().flatten().map(|&n| b.int(n, Type::INDEX)).collect();
+    let part = memref::Subview::build(&mut b, src, &offsets, &sizes, &strides, None, None, None, ty);
+    let part = part.result(b.module);
     module.replace_all_uses(result, part);
     module.erase_op(op);
     Ok(())
+}
+
+/// How far apart the elements of a part of a buffer are, in elements of what it is a part of.
+fn apart(module: &Module, part: Op) -> Option<Vec<i64>> {
+    let Some(Opcode::Ttg(ttg::Kind::MemdescSubslice | ttg::Kind::MemdescSubview)) = module.opcode(part)
+    else {
+        return None;
+    };
+    let ty = |v| module.value_type(v);
+    let (of, own) = (ty(module.operands(part)[0]), ty(module.result(part)));
+    let shape = module.shape(own).unwrap_or(&[]);
+    let strides = strided::strides(module, of).into_iter().zip(strided::strides(module, own));
+    // (A single element has no neighbour.)
+    Some(strides.zip(shape).map(|((of, own), &n)| if n == 1 { 1 } else { i64::from(own / of) }).collect())
 }
 
 /// Makes a function of MLIR's of one of the module's.
@@ -254,7 +276,7 @@ fn function(module: &mut Module, from: tt::Func, shares: bool) {
     module.move_blocks(region, to);
     module.erase_op(from.0);
     let root = module.root();
-    let target = module.attr(AttrKind::Opaque("#hacc.target<\"Ascend910B1\">".into()));
+    let target = module.attr(AttrKind::Opaque(format!("#hacc.target<\"{}\">", ascend::DEVICE)));
     module.set_attr(root, "hacc.target", target);
 }
 

@@ -14,6 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::dialect::{arith, hivm, llvm, memref, scf, tt, ttg};
 use tilewright_ir::{
     AttrKind, Block, Builder, Diagnostic, Module, Op, Opcode, Trait, Type, TypeKind, Value, ascend, pass,
+    strided,
 };
 
 use super::atomics;
@@ -249,6 +250,26 @@ impl Lower<'_> {
         space.map_or("", |s| s.attribute)
     }
 
+    /// Whether something lies between neighbours of a buffer's last dimension: vectors and engines that move data to or from global memory take what lies side by side.
+    fn has_gaps(&self, buffer: Value) -> bool {
+        strided::strides(self.m, self.m.value_type(buffer)).last().is_some_and(|&apart| apart != 1)
+    }
+
+    /// The buffer that is filled, or read, in place of one with gaps.
+    fn without_gaps(&mut self, op: Op, buffer: Value) -> Result<Value> {
+        if !self.has_gaps(buffer) {
+            return Ok(buffer);
+        }
+        let space = self.space(buffer);
+        if space != ascend::UB {
+            let name = ascend::by_attribute(space).map_or("", |s| s.name);
+            let text = format!("a part of a buffer in {name} with gaps between its elements");
+            return Err(unsupported(self.m, op, text));
+        }
+        let (shape, element) = (self.shape(buffer), self.element(buffer));
+        Ok(self.new_buffer(op, &shape, element, ascend::UB))
+    }
+
     /// The buffer that a tensor is computed into: the one that it is stored to right behind, or a new one.
     pub fn out(&mut self, op: Op, same_place: bool) -> Value {
         let result = self.m.result(op);
@@ -257,6 +278,7 @@ impl Lower<'_> {
             && let Some(store) = ttg::LocalStore::cast(self.m, only.op)
             && self.m.next_op(op) == Some(only.op)
             && self.space(store.dst(self.m)) == ascend::UB
+            && !self.has_gaps(store.dst(self.m))
         {
             self.stored.insert(only.op);
             let dst = store.dst(self.m);
@@ -381,6 +403,17 @@ impl Lower<'_> {
     /// Copies all of a buffer. Between the memories of two cores data go through the workspace.
     pub fn between(&mut self, op: Op, from: Value, to: Value) -> Result<()> {
         let (source, target) = (self.space(from), self.space(to));
+        if source != target && (self.has_gaps(from) || self.has_gaps(to)) {
+            let [between_from, between_to] = [self.without_gaps(op, from)?, self.without_gaps(op, to)?];
+            if between_from != from {
+                copy(&mut Builder::before(self.m, op), from, between_from);
+            }
+            self.between(op, between_from, between_to)?;
+            if between_to != to {
+                copy(&mut Builder::before(self.m, op), between_to, to);
+            }
+            return Ok(());
+        }
         let shared = match (source, target) {
             (ascend::UB, ascend::L1) | (ascend::L0C, ascend::UB) => {
                 let (shape, element) = (self.shape(to), self.element(to));
@@ -413,7 +446,7 @@ impl Lower<'_> {
     fn load(&mut self, load: ttg::LocalLoad) -> Result<()> {
         let (op, src, result) = (load.0, load.src(self.m), load.result(self.m));
         self.done.push(op);
-        if self.stays(op, src, result) {
+        if !self.has_gaps(src) && self.stays(op, src, result) {
             self.buffers.insert(result, src);
             return Ok(());
         }
@@ -510,16 +543,26 @@ impl Lower<'_> {
         match kind {
             ttg::Kind::CopyGlobalToLocal => {
                 let from = self.global(op, src, &part)?;
-                let to = self.of_buffer(op, dst, &part);
+                let filled = self.without_gaps(op, dst)?;
+                let to = self.of_buffer(op, filled, &part);
                 let in_ub = self.space(dst) == ascend::UB;
                 let mut b = Builder::before(self.m, op);
                 match in_ub {
                     true => load(&mut b, from, to, no_alias),
                     false => nd2nz(&mut b, from, to, None, no_alias),
                 };
+                if filled != dst {
+                    let apart = self.of_buffer(op, dst, &part);
+                    copy(&mut Builder::before(self.m, op), to, apart);
+                }
             }
             ttg::Kind::CopyLocalToGlobal => {
-                let from = self.of_buffer(op, src, &part);
+                let read = self.without_gaps(op, src)?;
+                let from = self.of_buffer(op, read, &part);
+                if read != src {
+                    let apart = self.of_buffer(op, src, &part);
+                    copy(&mut Builder::before(self.m, op), apart, from);
+                }
                 let to = self.global(op, dst, &part)?;
                 let in_ub = self.space(src) == ascend::UB;
                 let mut b = Builder::before(self.m, op);
@@ -529,6 +572,11 @@ impl Lower<'_> {
                 };
             }
             _ => {
+                for buffer in [src, dst] {
+                    if self.space(buffer) != ascend::UB {
+                        self.without_gaps(op, buffer)?;
+                    }
+                }
                 let (from, to) = (self.of_buffer(op, src, &part), self.of_buffer(op, dst, &part));
                 let product = self.space(src) == ascend::L0C;
                 let mut b = Builder::before(self.m, op);
@@ -719,8 +767,20 @@ impl Lower<'_> {
         self.seen_as(op, buffer, shape, element)
     }
 
-    /// The same bytes under another shape, as elements of another type of as many bits.
+    /// The same bytes under another shape, as elements of another type of as many bits. Those of a part of a buffer, which are apart, are copied.
     fn seen_as(&mut self, op: Op, buffer: Value, shape: &[u32], as_element: Type) -> Value {
+        let is_part = self.m.defining_op(buffer).is_some_and(|d| {
+            matches!(
+                self.m.opcode(d),
+                Some(Opcode::Ttg(ttg::Kind::MemdescSubslice | ttg::Kind::MemdescSubview))
+            )
+        });
+        if is_part {
+            let (own, element) = (self.shape(buffer), self.element(buffer));
+            let whole = self.new_buffer(op, &own, element, ascend::UB);
+            copy(&mut Builder::before(self.m, op), buffer, whole);
+            return self.seen_as(op, whole, shape, as_element);
+        }
         let mut kind = self.m.type_kind(self.m.value_type(buffer)).clone();
         if let TypeKind::MemDesc { shape: of, element, .. } = &mut kind {
             (*of, *element) = (shape.into(), as_element);

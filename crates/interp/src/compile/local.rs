@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tilewright_ir::dialect::ttg;
-use tilewright_ir::{Op, TypeKind, Value};
+use tilewright_ir::{Op, TypeKind, Value, strided};
 
 use super::{Builder, Res};
 use crate::elem::Elem;
@@ -77,8 +77,8 @@ impl Builder<'_, '_> {
             ttg::Kind::MemdescSubview => {
                 let part = ttg::MemdescSubview(op);
                 let (base, view) = (self.get(part.src(m))?, self.view(part.src(m))?);
-                let sizes = self.view(part.result(m))?;
-                let most = view.shape.iter().zip(&sizes.shape).map(|(n, size)| n - size).collect();
+                let own = self.view(part.result(m))?;
+                let most = (0..own.shape.len()).map(|d| view.shape[d] - own.extent_in(&view, d)).collect();
                 let indices = self.get_all(part.offsets(m))?;
                 let dst = self.define(part.result(m))?;
                 self.emit(Instr::Part { base, view, most, indices, dst });
@@ -174,17 +174,18 @@ impl Builder<'_, '_> {
         elem.map(Elem::mem_size).ok_or_else(|| self.unsupported("buffers of this type"))
     }
 
-    /// How a buffer is arranged; a view of a part has the strides of the whole.
+    /// How a buffer is arranged; a view of a part has the strides of the whole, or multiples of them.
     fn view(&self, buffer: Value) -> Res<Arc<View>> {
         let TypeKind::MemDesc { shape, alloc_shape, .. } = self.m.type_kind(self.m.value_type(buffer)) else {
             return Err(self.error("a buffer is needed"));
         };
         let whole =
             alloc_shape.as_ref().map_or(&shape[..], |all| &all[all.len().saturating_sub(shape.len())..]);
+        let apart = strided::strides(self.m, self.m.value_type(buffer));
         let mut strides = vec![0i64; shape.len()];
         let mut stride = self.element_size(buffer)? as i64;
         for d in (0..shape.len()).rev() {
-            strides[d] = stride;
+            strides[d] = stride * i64::from(apart[d]);
             stride *= i64::from(whole[d]);
         }
         Ok(Arc::new(View { shape: shape.to_vec(), strides }))

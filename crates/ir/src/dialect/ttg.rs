@@ -39,6 +39,7 @@ use crate::dialect::{tt, ttng};
 use crate::entity::{Attr, Op, Region, Type, Value};
 use crate::module::{Module, ValueDef};
 use crate::opdef::{Access, Completion, Effect, Resource, Scope};
+use crate::strided;
 use crate::text::print_type;
 use crate::types::TypeKind;
 use crate::{Encoding, SharedKind};
@@ -242,7 +243,7 @@ crate::dialect! {
         format "$src attr-dict `:` type($src) `->` type($result)"
     }
 
-    /// The part of a buffer that begins at these indices, which the program computes. A part that is not inside is undefined.
+    /// The part of a buffer that begins at these indices, which the program computes; its type says what lies between its elements. A part that is not inside is undefined.
     op MemdescSubview = "memdesc_subview" {
         operands(src: one, offsets: var)
         results(result)
@@ -641,11 +642,22 @@ fn verify_subview(module: &Module, op: Op) -> Result<(), String> {
     let view = MemdescSubview(op);
     let shape = |v: Value| module.shape(module.value_type(v)).unwrap_or(&[]);
     let (whole, part) = (shape(view.src(module)), shape(view.result(module)));
-    match whole.len() == part.len() && view.offsets(module).len() == whole.len() {
-        true if whole.iter().zip(part).all(|(n, m)| m <= n) => Ok(()),
-        true => Err(format!("a part of {part:?} does not fit into {whole:?}")),
-        false => Err("it needs an offset for each dimension, of which its result has as many".into()),
+    if whole.len() != part.len() || view.offsets(module).len() != whole.len() {
+        return Err("it needs an offset for each dimension, of which its result has as many".into());
     }
+    let [of, own] =
+        [view.src(module), view.result(module)].map(|v| strided::strides(module, module.value_type(v)));
+    for d in 0..whole.len() {
+        let apart = own[d].checked_div(of[d]).unwrap_or(0);
+        if part[d] > 1 && (apart == 0 || !own[d].is_multiple_of(of[d])) {
+            return Err(format!("elements {own:?} apart are none of those that are {of:?} apart"));
+        }
+        let last = u64::from(part[d].saturating_sub(1)) * u64::from(apart);
+        if last >= u64::from(whole[d]) {
+            return Err(format!("a part of {part:?} does not fit into {whole:?}"));
+        }
+    }
+    Ok(())
 }
 
 /// Pointers and buffers of one rank and element, and an extent for each dimension; pointers may be fewer than a buffer has elements.

@@ -165,7 +165,7 @@ def extract_element(src, indice):
 
 @_marker.builtin
 def subview(src, offsets, sizes, strides=None):
-    """A part of a buffer, which shares its memory; ``offsets`` also known at run time, strides 1."""
+    """A part of a buffer, which shares its memory, with one element of every so many along each dimension; ``offsets`` also known at run time, sizes and strides constants."""
 
 
 @_marker.builtin

@@ -1,4 +1,4 @@
-"""A part of a buffer with gaps."""
+"""A part of a buffer with gaps that leads outside."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from tilewright import tle
 @triton.jit
 def kernel(x_ptr, n):
     held = tle.dsa.alloc([64], tl.float32, tle.dsa.ascend.UB)
-    part = tle.dsa.subview(held, (0,), (16,), (2,))
+    part = tle.dsa.subview(held, (0,), (40,), (2,))
 
 
 def call():

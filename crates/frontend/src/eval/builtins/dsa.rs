@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ruff_python_ast::{Expr, StmtWith};
 use ruff_text_size::Ranged;
 use tilewright_ir::dialect::{arith, tt, ttg};
-use tilewright_ir::{Builder, TypeKind, ascend};
+use tilewright_ir::{Builder, Type, TypeKind, ascend, strided};
 
 use super::super::call::Args;
 use super::super::control::contains_return;
@@ -219,7 +219,7 @@ impl Evaluator<'_> {
     fn part_at_offsets(&mut self, args: &Args, buffer: &Arc<Buffer>, shape: &Shape) -> Eval<Arc<Buffer>> {
         match args.optional("offsets") {
             None => Ok(buffer.clone()),
-            Some(_) => self.view_at(args, buffer, shape).map(Arc::new),
+            Some(_) => self.view_at(args, buffer, shape, &vec![1; shape.len()]).map(Arc::new),
         }
     }
 
@@ -463,23 +463,36 @@ impl Evaluator<'_> {
     pub(super) fn subview(&mut self, args: &Args) -> Eval<Value> {
         let src = self.buffer_arg(args, "src")?;
         let sizes = self.shape_of(args.get("sizes"))?;
-        if self.strides(args, src.shape.len())?.iter().any(|&stride| stride != 1) {
-            return Err(self.not_supported_yet("tle.dsa.subview with strides other than 1"));
-        }
-        self.view_at(args, &src, &sizes).map(|view| Value::Buffer(Arc::new(view)))
+        let strides = self.strides(args, src.shape.len())?;
+        self.view_at(args, &src, &sizes, &strides).map(|view| Value::Buffer(Arc::new(view)))
     }
 
-    /// The part of a buffer of these extents that begins at offsets.
-    fn view_at(&mut self, args: &Args, whole: &Buffer, sizes: &Shape) -> Eval<Buffer> {
-        let ones = vec![1; whole.shape.len()];
-        let offsets = self.offsets(args, "offsets", &whole.shape, sizes, &ones)?;
+    /// The part of a buffer of these extents that begins at offsets, with one element of so many along each dimension.
+    fn view_at(&mut self, args: &Args, whole: &Buffer, sizes: &Shape, strides: &[i32]) -> Eval<Buffer> {
+        let offsets = self.offsets(args, "offsets", &whole.shape, sizes, strides)?;
         let ty = self.view_type(whole, sizes)?;
+        let ty = self.apart(ty, strides);
         let value = ttg::MemdescSubview::build(&mut builder!(self), whole.handle.value, &offsets, ty)
             .result(&self.module);
         Ok(Buffer {
             rank: whole.rank.clone(),
             ..super::local::known_buffer(value, whole.element(), sizes.clone())
         })
+    }
+
+    /// The type of a buffer of which every so many elements along each dimension are left.
+    fn apart(&mut self, ty: Type, strides: &[i32]) -> Type {
+        let mut kind = self.module.type_kind(ty).clone();
+        let all = strided::strides(&self.module, ty);
+        if let TypeKind::MemDesc { shape, encoding, .. } = &mut kind
+            && strides.iter().any(|&stride| stride != 1)
+        {
+            // (A single element has no neighbour.)
+            let own = |d: usize| if shape[d] == 1 { 1 } else { all[d] * strides[d].unsigned_abs() };
+            let apart: Vec<u32> = (0..shape.len()).map(own).collect();
+            *encoding = strided::layout(&mut self.module, &apart);
+        }
+        self.module.ty(kind)
     }
 
     /// The strides of a slice, which are constants.
