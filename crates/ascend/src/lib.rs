@@ -5,6 +5,7 @@
 // An error ends the compilation: its size does not matter.
 #![allow(clippy::result_large_err)]
 
+mod bishengir;
 pub mod lower;
 mod toolchain;
 

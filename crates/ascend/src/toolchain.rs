@@ -1,24 +1,30 @@
 //! Ascend's line in the registry of targets.
 
 use std::fmt;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tilewright_ir as ir;
 use tilewright_ir::Diagnostic;
 use tilewright_passes::analysis::local_memory;
 use tilewright_passes::transform::lower_descriptors;
+use tilewright_target::program::Absent;
 use tilewright_target::{
     Code, Fact, Family, GivenStage, LaunchShape, Missing, Passes, PythonEnvironment, Stage, StageKind, Stop,
     Target, Toolchain,
 };
 
+use crate::bishengir::Bishengir;
 use crate::lower;
 
 /// `ascend:910b`.
 pub static ASCEND: Family = Family {
     names: || vec![NAME.to_string()],
     find: |name| (name == NAME).then(|| Box::new(Ascend) as Box<dyn Target>),
-    stages: &[StageKind { name: HIVM, is_text: true }, StageKind { name: REPORT, is_text: true }],
+    stages: &[
+        StageKind { name: HIVM, is_text: true },
+        StageKind { name: REPORT, is_text: true },
+        StageKind { name: BINARY, is_text: false },
+    ],
 };
 
 const NAME: &str = "ascend:910b";
@@ -26,6 +32,8 @@ const NAME: &str = "ascend:910b";
 const HIVM: &str = "hivm";
 /// What lies where and when, and which flags order what.
 const REPORT: &str = "report";
+/// What Ascend's own compiler makes of the text, by the name that others give it.
+const BINARY: &str = "npubin";
 
 /// The Ascend 910B.
 #[derive(Debug, Clone, Copy)]
@@ -53,20 +61,32 @@ impl Target for Ascend {
     }
 
     fn toolchain(&self, _: &PythonEnvironment) -> Result<Box<dyn Toolchain>, Diagnostic> {
-        Ok(Box::new(Printer))
+        let compiler = Bishengir::find();
+        if let Err(absent @ Absent::Misnamed(_)) = &compiler {
+            // What was asked for by name is not to be silently done without.
+            return Err(Diagnostic::new(Bishengir::why(absent)).of(ir::diagnostic::Kind::Environment));
+        }
+        Ok(Box::new(Tools { compiler }))
     }
 }
 
-/// What makes the text. (Ascend's own compiler, which goes on from there, is not called yet.)
-struct Printer;
+/// What goes on from the text: Ascend's own compiler, where there is one.
+struct Tools {
+    compiler: Result<Bishengir, Absent>,
+}
 
-impl Toolchain for Printer {
+impl Toolchain for Tools {
     fn facts(&self) -> Vec<Fact> {
-        Vec::new()
+        match &self.compiler {
+            Ok(compiler) => compiler.facts(),
+            Err(_) => vec![Fact { name: "bishengir-compile", text: "none".to_string(), file: None }],
+        }
     }
 
     fn missing(&self) -> Option<Missing> {
-        None
+        let absent = self.compiler.as_ref().err()?;
+        // (The text is what most want, and what is taken to where there is a compiler: that it ends there is no failure.)
+        Some(Missing { stage: BINARY, why: Bishengir::why(absent), wanted: true })
     }
 
     fn make(
@@ -75,7 +95,7 @@ impl Toolchain for Printer {
         name: &str,
         options: &ir::Options,
         given: Option<&GivenStage>,
-        _: &Stop,
+        stop: &Stop,
     ) -> Result<Code, Diagnostic> {
         if let Some(given) = given {
             let text = format!("{}: not supported yet: a stage that is given for {NAME}", given.file);
@@ -86,10 +106,26 @@ impl Toolchain for Printer {
         let report = lower::run(&mut module)?;
         let text = ir::print(&module);
         let time = began.elapsed();
-        let stages = vec![
+        let binary = match &self.compiler {
+            Ok(compiler) => {
+                let began = Instant::now();
+                let bytes = compiler.compile(&text, stop)?;
+                Some(Stage { name: BINARY, bytes, time: began.elapsed() })
+            }
+            Err(_) => None,
+        };
+        let mut stages = vec![
             Stage { name: HIVM, bytes: text.into_bytes(), time },
-            Stage { name: REPORT, bytes: report.into_bytes(), time: began.elapsed() - time },
+            Stage { name: REPORT, bytes: report.into_bytes(), time: Duration::ZERO },
         ];
-        Ok(Code { name: name.to_string(), stages, num_warps: options.num_warps, launch, ..Code::default() })
+        stages.extend(binary);
+        Ok(Code {
+            name: name.to_string(),
+            stages,
+            num_warps: options.num_warps,
+            launch,
+            assembler: self.compiler.as_ref().ok().map(Bishengir::version),
+            ..Code::default()
+        })
     }
 }

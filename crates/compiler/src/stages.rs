@@ -85,7 +85,8 @@ impl Pending {
         if let Some(key) = &key
             && let Some(entry) = cache.get(key)
         {
-            match from_entry(&entry, &job.options, &built, &job.clock, stages, job.tools.missing()) {
+            let kinds = of_passes(&job.passes).chain(stages);
+            match from_entry(&entry, &job.options, &built, &job.clock, kinds, job.tools.missing()) {
                 Some(artifact) => return Ok(artifact),
                 None => cache.discard(key),
             }
@@ -134,15 +135,19 @@ struct Job {
     clock: Clock,
 }
 
+/// The stages that passes leave.
+fn of_passes(passes: &Passes) -> impl Iterator<Item = &'static StageKind> + use<> {
+    [&TTIR].into_iter().chain(matches!(passes, Passes::Ttg(_)).then_some(&TTGIR))
+}
+
 /// An error where there is no such stage.
 fn check_stage(
     given: &GivenStage,
     passes: &Passes,
-    of_target: &[StageKind],
+    of_target: &'static [StageKind],
     target: &dyn target::Target,
 ) -> Result<(), Diagnostic> {
-    let ttgir = matches!(passes, Passes::Ttg(_)).then_some(TTGIR);
-    let known: Vec<&str> = [TTIR].iter().chain(&ttgir).chain(of_target).map(|kind| kind.name).collect();
+    let known: Vec<&str> = of_passes(passes).chain(of_target).map(|kind| kind.name).collect();
     if known.contains(&given.stage.as_str()) {
         return Ok(());
     }
@@ -242,14 +247,14 @@ fn from_entry(
     options: &Options,
     built: &Built,
     clock: &Clock,
-    of_target: &[StageKind],
+    kinds: impl Iterator<Item = &'static StageKind>,
     missing: Option<Missing>,
 ) -> Option<Artifact> {
     let mut metadata: Metadata = serde_json::from_slice(entry.get(METADATA)?).ok()?;
     // The entry may be of a launch with other options that the code does not depend on.
     metadata.options = options.clone();
     let mut stages = Vec::new();
-    for &kind in [TTIR, TTGIR].iter().chain(of_target) {
+    for &kind in kinds {
         // What comes behind is made of it.
         if missing.as_ref().is_some_and(|missing| missing.stage == kind.name) {
             break;

@@ -14,6 +14,7 @@
 //! ```
 
 pub mod process;
+pub mod program;
 mod python;
 
 use std::any::Any;

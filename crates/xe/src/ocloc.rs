@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use tilewright_target::Stop;
 use tilewright_target::process::{self, Failure, TemporaryError};
+use tilewright_target::program::{self, Absent};
 
 use crate::asm::Place;
 use crate::lines;
@@ -115,34 +116,18 @@ pub struct Ocloc {
     pub path: PathBuf,
 }
 
-fn is_program(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
-}
-
 impl Ocloc {
     /// Finds the program: the one that the variable names, or on the `PATH`.
     ///
     /// # Errors
     /// There is none, or it is not wanted.
     pub fn find() -> Result<Ocloc, Error> {
-        let named = std::env::var_os(VARIABLE).filter(|value| !value.is_empty());
-        match named {
-            Some(zero) if zero == "0" => Err(Error::Unwanted),
-            Some(name) => {
-                let path = std::path::absolute(&name).ok().filter(|path| is_program(path));
-                path.map(|path| Ocloc { path })
-                    .ok_or_else(|| Error::Misnamed(Path::new(&name).display().to_string()))
-            }
-            // There it is the SPIR-V that runs.
-            None if std::env::var_os("TILEWRIGHT_BACKEND").is_some_and(|name| name == "xesim") => {
-                Err(Error::Unwanted)
-            }
-            None => {
-                let path = std::env::var_os("PATH").unwrap_or_default();
-                let mut all = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
-                let found = all.find_map(|folder| Some(folder.join("ocloc")).filter(|path| is_program(path)));
-                found.map(|path| Ocloc { path }).ok_or(Error::NotFound)
-            }
+        // In the simulator it is the SPIR-V that runs.
+        match program::find(VARIABLE, "ocloc", "xesim") {
+            Ok(path) => Ok(Ocloc { path }),
+            Err(Absent::NotFound) => Err(Error::NotFound),
+            Err(Absent::Unwanted) => Err(Error::Unwanted),
+            Err(Absent::Misnamed(name)) => Err(Error::Misnamed(name)),
         }
     }
 
