@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tilewright_ir as ir;
 use tilewright_ir::Diagnostic;
 use tilewright_passes::analysis::local_memory;
-use tilewright_passes::transform::lower_descriptors;
+use tilewright_passes::transform::{decompose_scaled_dots, lower_descriptors};
 use tilewright_target::program::Absent;
 use tilewright_target::{
     Code, Fact, Family, GivenStage, LaunchShape, Missing, Passes, PythonEnvironment, Stage, StageKind, Stop,
@@ -56,6 +56,7 @@ impl Target for Ascend {
             ir::inline::run_where(module, &|_, _| true)?;
             ir::pass::optimize(module)?;
             local_memory::check(module)?;
+            decompose_scaled_dots::run(module);
             lower_descriptors::run(module, None)
         })
     }

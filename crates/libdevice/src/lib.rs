@@ -11,8 +11,10 @@
 pub mod bessel;
 mod bits;
 mod elements;
+pub mod fp8;
 mod page;
 mod real;
+pub mod record;
 mod rounding;
 pub mod special;
 mod table;

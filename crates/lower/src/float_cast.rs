@@ -7,6 +7,7 @@ use tilewright_ir as ir;
 use tilewright_ir::FloatKind;
 use tilewright_ir::dialect::tt::RoundingMode;
 use tilewright_ir::float;
+use tilewright_libdevice::fp8::{self, Format};
 use tilewright_llvm::{BinOp, CastOp, Effect, FloatPred, IntPred, Scalar, Ty, Value};
 
 use crate::{Hooks, Lower, Regs, Result};
@@ -134,7 +135,7 @@ impl<H: Hooks> Lower<'_, H> {
                 let (lo, hi) = (self.b.shl(lo, 8), self.b.shl(hi, 24));
                 self.b.or(lo, hi)
             } else {
-                let (lo, hi) = (self.widen_e4m3(lo), self.widen_e4m3(hi));
+                let (lo, hi) = (fp8::widen(self, lo, Format::E4M3), fp8::widen(self, hi, Format::E4M3));
                 self.pack_word(&[lo, hi])
             };
             let v = self.b.bitcast(word, Ty::vector(Scalar::F16, 2));
@@ -150,67 +151,6 @@ impl<H: Hooks> Lower<'_, H> {
         self.convert_floats(&halves, FloatKind::F16, to, false)
     }
 
-    /// e4m3 to f16 where there is no instruction: the fields moved into place make the number over 2^8.
-    fn widen_e4m3(&mut self, x: Value) -> Value {
-        let x = self.b.int_cast(x, Ty::I16, false);
-        let magnitude = self.b.and_const(x, 0x7f);
-        let sign = self.b.and_const(x, 0x80);
-        let (fields, sign) = (self.b.shl(magnitude, 7), self.b.shl(sign, 8));
-        let bits = self.b.or(fields, sign);
-        let scaled = self.b.bitcast(bits, Ty::F16);
-        let scale = self.b.float(Ty::F16, 256.0);
-        let value = self.fmul(scaled, scale);
-        let nan_bits = self.b.constant(Ty::I16, 0x7f);
-        let is_nan = self.b.icmp(IntPred::Eq, magnitude, nan_bits);
-        let nan = self.b.float(Ty::F16, f64::NAN);
-        self.b.select(is_nan, nan, value)
-    }
-
-    /// fp32 to an 8-bit format where there is no instruction: to nearest even (as `cvt.rn.satfinite` does) or towards zero,
-    /// saturating.
-    fn narrow_by_bits(&mut self, x: Value, to: FloatKind, rtz: bool) -> Value {
-        let (mantissa, bias, least, max) = match to {
-            FloatKind::F8E4M3FN => (3u32, 7i64, 2f64.powi(-6), 448.0),
-            _ => (2, 15, 2f64.powi(-14), 57344.0),
-        };
-        let bits = self.b.bitcast(x, Ty::I32);
-        let sign = self.b.lshr(bits, 24);
-        let sign = self.b.and_const(sign, 0x80);
-        let magnitude = self.llvm_unary("fabs", x);
-        let limit = self.b.float(Ty::F32, max);
-        let clamped = self.b.intrinsic("llvm.minnum.f32", Effect::Pure, Some(Ty::F32), &[magnitude, limit]);
-        // Normal numbers: round the fraction's lower bits away; a carry into the exponent comes out right.
-        let drop = 23 - mantissa;
-        let field = self.b.bitcast(clamped, Ty::I32);
-        let odd = self.b.lshr(field, drop);
-        let odd = self.b.and_const(odd, 1);
-        let half = self.b.add_const(field, (1 << (drop - 1)) - 1);
-        let rounded = if rtz { field } else { self.b.add(half, odd) };
-        let normal = self.b.lshr(rounded, drop);
-        let normal = self.b.add_const(normal, -((127 - bias) << mantissa));
-        // Denormals: adding 2^23 steps leaves the number of steps in the low bits.
-        let step = least / f64::from(1 << mantissa);
-        let magic = self.b.float(Ty::F32, step * f64::from(1 << 23));
-        let sum = self.b.bin(BinOp::FAdd, clamped, magic);
-        let sum = self.b.bitcast(sum, Ty::I32);
-        let magic_bits = self.b.bitcast(magic, Ty::I32);
-        let small = if rtz {
-            let per_step = self.b.float(Ty::F32, step.recip());
-            let steps = self.fmul(clamped, per_step);
-            self.b.cast(CastOp::FpToSi, steps, Ty::I32)
-        } else {
-            self.b.sub(sum, magic_bits)
-        };
-        let least = self.b.float(Ty::F32, least);
-        let is_small = self.b.fcmp(FloatPred::Olt, clamped, least);
-        let code = self.b.select(is_small, small, normal);
-        let is_nan = self.b.fcmp(FloatPred::Uno, x, x);
-        let nan = self.b.i32(0x7f);
-        let code = self.b.select(is_nan, nan, code);
-        let code = self.b.or(code, sign);
-        self.b.int_cast(code, Ty::I8, false)
-    }
-
     fn narrow_fp8(&mut self, regs: &Regs, from: FloatKind, to: FloatKind, rtz: bool) -> Result<Vec<Value>> {
         // From f16 and bf16 through f32, which holds them exactly: one rounding.
         let wide: Regs = match from {
@@ -218,15 +158,16 @@ impl<H: Hooks> Lower<'_, H> {
             FloatKind::F16 | FloatKind::BF16 => self.simple_cast(regs, from, FloatKind::F32).into(),
             _ => return Err(self.unsupported(format!("conversions from {} to fp8", from.name()))),
         };
+        let format = if to == FloatKind::F8E4M3FN { Format::E4M3 } else { Format::E5M2 };
         if rtz {
-            return Ok(self.map1(&wide, |s, x| s.narrow_by_bits(x, to, rtz)));
+            return Ok(self.map1(&wide, |s, x| fp8::narrow(s, x, format, rtz)));
         }
         let mut out = Vec::with_capacity(regs.len());
         for pair in wide.chunks(2) {
             let (lo, hi) = (pair[0], *pair.last().unwrap_or(&pair[0]));
             match H::narrow_fp8(self, lo, hi, to) {
                 Some(word) => out.extend(self.unpack_word(word, Ty::I8, 2).into_iter().take(pair.len())),
-                None => out.extend(pair.iter().map(|&x| self.narrow_by_bits(x, to, rtz))),
+                None => out.extend(pair.iter().map(|&x| fp8::narrow(self, x, format, rtz))),
             }
         }
         Ok(out)

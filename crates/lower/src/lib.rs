@@ -25,6 +25,7 @@ mod index;
 mod math;
 mod memory;
 mod rare;
+mod record;
 mod reduce;
 mod scan;
 mod series;

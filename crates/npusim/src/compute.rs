@@ -251,6 +251,7 @@ fn elementwise(m: &Module, op: Op, kind: H, ty: Type, at: &dyn Fn(usize) -> Num)
         H::Vor => Num::Int(at(0).int() | at(1).int()),
         H::Vxor => Num::Int(at(0).int() ^ at(1).int()),
         H::Vnot => Num::Int(!at(0).int()),
+        H::Vshl | H::Vshr => shifted(m, kind, ty, unsigned, at(0), at(1).int()),
         H::Vexp => one(f64::exp),
         H::Vexp2 => one(f64::exp2),
         H::Vln => one(f64::ln),
@@ -282,6 +283,16 @@ fn elementwise(m: &Module, op: Op, kind: H, ty: Type, at: &dyn Fn(usize) -> Num)
         // Copies.
         _ => at(0),
     }
+}
+
+/// Bits moved by a number, of which the hardware takes what there are.
+fn shifted(m: &Module, kind: H, ty: Type, unsigned: bool, x: Num, by: i64) -> Num {
+    let by = by.clamp(0, i64::from(m.bits(ty))) as u32;
+    Num::Int(match kind {
+        H::Vshl => x.int().checked_shl(by).unwrap_or(0),
+        _ if unsigned => x.unsigned(m, ty).checked_shr(by).unwrap_or(0) as i64,
+        _ => x.int() >> by.min(63),
+    })
 }
 
 /// A float as a conversion gives it to its destination: whole for an integer and for its own type, cut off for a narrower one, if it says so.

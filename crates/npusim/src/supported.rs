@@ -6,7 +6,7 @@ use tilewright_ir::memref::MemRef;
 use tilewright_ir::{Diagnostic, Module, Op, Type, Value};
 
 /// The instructions that compute with vectors.
-const VECTORS: [H; 35] = [
+const VECTORS: [H; 37] = [
     H::Vadd,
     H::Vsub,
     H::Vmul,
@@ -17,6 +17,8 @@ const VECTORS: [H; 35] = [
     H::Vor,
     H::Vxor,
     H::Vnot,
+    H::Vshl,
+    H::Vshr,
     H::Vexp,
     H::Vexp2,
     H::Vln,
@@ -88,6 +90,7 @@ pub fn check(m: &Module, op: Op, kind: H) -> Result<(), Diagnostic> {
         H::Vcmp => &["compare_mode", "is_signed"],
         H::Vdiv => &["isSigned"],
         H::Vmax | H::Vmin => &["is_signed"],
+        H::Vshr => &["round", "is_signed"],
         H::Vbrc => &["broadcast_dims"],
         H::Vreduce => &["arith", "reduce_dims"],
         _ => &[],
@@ -107,6 +110,7 @@ pub fn check(m: &Module, op: Op, kind: H) -> Result<(), Diagnostic> {
         {
             refuse("this `atomic`")
         }
+        H::Vshr if hivm::Vshr(op).round(m) != Some(Truth(false)) => refuse("rounding"),
         H::Vcast if !conversion(m, op) => refuse("this `round_mode` or `cast`"),
         H::Vreduce
             if !matches!(hivm::Vreduce(op).kind(m), ReduceKind::Sum | ReduceKind::Max | ReduceKind::Min) =>
@@ -163,6 +167,7 @@ pub fn unsigned(m: &Module, op: Op, kind: H) -> bool {
         H::Vmax => hivm::Vmax(op).signed(m),
         H::Vmin => hivm::Vmin(op).signed(m),
         H::Vcmp => hivm::Vcmp(op).signed(m),
+        H::Vshr => hivm::Vshr(op).signed(m),
         H::Vcast => return hivm::Vcast(op).kind(m) == Some(hivm::CastKind::Unsigned),
         _ => None,
     };

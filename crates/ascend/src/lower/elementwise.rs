@@ -8,7 +8,7 @@ use tilewright_ir::dialect::hivm::{CompareMode, RoundMode};
 use tilewright_ir::dialect::{arith, hivm, math, tt};
 use tilewright_ir::{Builder, Module, Op, Opcode, Type, Value, ascend};
 
-use super::instructions::{vbrc, vcast, vcast_by, vcmp, vector, vsel};
+use super::instructions::{Shift, shift, vbrc, vcast, vcast_by, vcmp, vector, vsel};
 use super::unsupported;
 use super::vectors::{Lower, Result};
 
@@ -18,6 +18,12 @@ impl Lower<'_> {
         let Some(kind) = instruction(self.m, op) else {
             return self.elementwise_by_scalar(op, operands);
         };
+        // Bits are moved by a number that is known.
+        if let Vector::Shift(_) = kind
+            && !self.numbers.get(&operands[1]).is_some_and(|&by| self.is_shift(by))
+        {
+            return self.elementwise_by_scalar(op, operands);
+        }
         let mut ins = Vec::new();
         // The last operand of two may be a number, but of those that combine bits.
         let bits = matches!(kind, Vector::Binary(hivm::Kind::Vand | hivm::Kind::Vor | hivm::Kind::Vxor, _));
@@ -39,6 +45,12 @@ impl Lower<'_> {
             vcast(&mut Builder::before(self.m, op), place, out, false);
         }
         Ok(())
+    }
+
+    /// Whether a number is less than the bits that there are.
+    fn is_shift(&self, by: Value) -> bool {
+        let bits = i64::from(self.m.bits(self.m.value_type(by)));
+        self.m.constant_int(by).is_some_and(|by| (0..bits).contains(&by))
     }
 
     /// The smaller of the larger of a number and a bound, and another bound. What is no number goes on where the operation says so: it is unlike itself.
@@ -110,6 +122,7 @@ impl Lower<'_> {
 enum Vector {
     Unary(hivm::Kind),
     Binary(hivm::Kind, bool),
+    Shift(Shift),
     Cast(bool),
     Compare(CompareMode, bool),
     Select,
@@ -157,6 +170,13 @@ fn instruction(m: &Module, op: Op) -> Option<Vector> {
             A::Andi => Vector::Binary(H::Vand, false),
             A::Ori => Vector::Binary(H::Vor, false),
             A::Xori => Vector::Binary(H::Vxor, false),
+            // (Of bytes there is no such instruction.)
+            A::Shli | A::Shrui | A::Shrsi if m.bits(m.element_type(m.value_type(m.result(op)))) == 8 => {
+                return None;
+            }
+            A::Shli => Vector::Shift(Shift::Up),
+            A::Shrui => Vector::Shift(Shift::Down),
+            A::Shrsi => Vector::Shift(Shift::DownSigned),
             // Of truth values there is a conversion as numbers of 0 or 1.
             A::Extsi | A::Sitofp | A::Trunci if bits(m, op) => return None,
             A::Extf | A::Truncf | A::Sitofp | A::Fptosi | A::Extsi | A::Trunci => Vector::Cast(false),
@@ -237,6 +257,7 @@ fn emit(b: &mut Builder<'_>, kind: Vector, ins: &[Value], out: Value) {
     match kind {
         Vector::Unary(kind) => vector(b, kind, ins, out, false),
         Vector::Binary(kind, unsigned) => vector(b, kind, ins, out, unsigned),
+        Vector::Shift(how) => shift(b, how, ins, out),
         Vector::Cast(unsigned) => vcast(b, ins[0], out, unsigned),
         Vector::Compare(mode, unsigned) => vcmp(b, ins, out, mode, unsigned),
         Vector::Select => vsel(b, ins, out),

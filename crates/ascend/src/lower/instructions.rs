@@ -154,6 +154,24 @@ pub(super) fn vector(b: &mut Builder<'_>, kind: H, ins: &[Value], out: Value, un
     }
 }
 
+/// How bits are moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shift {
+    Up,
+    Down,
+    /// Down, with the sign.
+    DownSigned,
+}
+
+/// Bits moved by a number.
+pub(super) fn shift(b: &mut Builder<'_>, how: Shift, ins: &[Value], out: Value) -> Op {
+    let signed = Truth(how == Shift::DownSigned);
+    match how {
+        Shift::Up => hivm::Vshl::build(b, ins, out, None, None, None, &[]).0,
+        _ => hivm::Vshr::build(b, ins, out, None, Some(Truth(false)), Some(signed), None, None, &[]).0,
+    }
+}
+
 /// The number of a flag: known, or a value.
 #[derive(Clone, Copy)]
 pub(super) enum Flag {

@@ -1,13 +1,14 @@
 //! From `tt` to AscendNPU-IR, step by step:
 //!
-//! 1. buffers that other programs reach are at home in global memory (`remote`);
-//! 2. `vectors`: every tensor gets a buffer, and what computes it becomes an instruction from buffers to a buffer;
-//! 3. numbers that vectors compute and products need go through global memory (`shared_numbers`);
-//! 4. what vectors compute beside products is shared out over two cores (`halves`);
-//! 5. the buffers get their places ([`local_memory::plan`]), several for what a pipelined loop fills anew;
-//! 6. `flags`: what one queue of instructions reads of another is put in order, by as few flags as it takes (`order`);
-//! 7. `place`: buffers become addresses, and the kernel a function of MLIR's;
-//! 8. `split`: of one that multiplies and computes with vectors there are two, for the two kinds of cores of a block.
+//! 1. what there are no instructions for becomes several operations that there are (`expand`);
+//! 2. buffers that other programs reach are at home in global memory (`remote`);
+//! 3. `vectors`: every tensor gets a buffer, and what computes it becomes an instruction from buffers to a buffer;
+//! 4. numbers that vectors compute and products need go through global memory (`shared_numbers`);
+//! 5. what vectors compute beside products is shared out over two cores (`halves`);
+//! 6. the buffers get their places ([`local_memory::plan`]), several for what a pipelined loop fills anew;
+//! 7. `flags`: what one queue of instructions reads of another is put in order, by as few flags as it takes (`order`);
+//! 8. `place`: buffers become addresses, and the kernel a function of MLIR's;
+//! 9. `split`: of one that multiplies and computes with vectors there are two, for the two kinds of cores of a block.
 
 mod addresses;
 mod atomics;
@@ -15,6 +16,7 @@ mod combine;
 mod control;
 mod effects;
 mod elementwise;
+mod expand;
 mod flags;
 mod global;
 mod halves;
@@ -41,6 +43,7 @@ use tilewright_passes::analysis::local_memory::{self, Held};
 /// # Errors
 /// What is not supported yet, and memories that are too small, with their places in the source.
 pub fn run(module: &mut Module) -> Result<String, Diagnostic> {
+    expand::run(module)?;
     remote::run(module)?;
     vectors::run(module)?;
     shared_numbers::run(module);

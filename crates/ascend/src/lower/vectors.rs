@@ -467,7 +467,7 @@ impl Lower<'_> {
                 Some(
                     Opcode::Tt(
                         tt::Kind::Trans | tt::Kind::Reshape | tt::Kind::ExpandDims | tt::Kind::Bitcast
-                    ) | Opcode::Arith(arith::Kind::Truncf)
+                    ) | Opcode::Arith(arith::Kind::Truncf | arith::Kind::Bitcast)
                 )
             );
             if same_place {
@@ -664,7 +664,7 @@ impl Lower<'_> {
                 self.buffers.insert(result, view);
             }
             // The same bytes, read as something else.
-            Some(Opcode::Tt(T::Bitcast)) if self.element(result) != Type::I1 => {
+            Some(Opcode::Tt(T::Bitcast) | Opcode::Arith(A::Bitcast)) if self.element(result) != Type::I1 => {
                 let from = self.buffer(op, operands[0])?;
                 let (shape, element) = (self.shape(from), self.element(result));
                 let view = self.seen_as(op, from, &shape, element);
