@@ -12,10 +12,13 @@ pub mod bessel;
 mod bits;
 mod elements;
 pub mod fp8;
+pub mod integers;
 mod page;
 mod real;
 pub mod record;
+pub mod recorded;
 mod rounding;
+pub mod soft;
 pub mod special;
 mod table;
 
@@ -204,3 +207,6 @@ pub fn of_symbol(symbol: &str) -> Option<&'static Function> {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod recorded_tests;

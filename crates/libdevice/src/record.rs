@@ -56,6 +56,8 @@ pub enum Binary {
     ShrS,
     /// The sum of floats.
     AddF,
+    /// The difference of floats.
+    SubF,
     /// The product of floats.
     MulF,
     /// The lesser of floats; the other one of NaN.
@@ -90,6 +92,8 @@ pub enum Convert {
     Sign,
     /// A float, towards zero, that the integer holds.
     Whole,
+    /// An integer that the float holds.
+    Float,
 }
 
 /// Records instructions.

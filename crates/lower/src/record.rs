@@ -50,6 +50,7 @@ impl<H: Hooks> Recorder for Lower<'_, H> {
             Binary::ShrU => BinOp::LShr,
             Binary::ShrS => BinOp::AShr,
             Binary::AddF => BinOp::FAdd,
+            Binary::SubF => BinOp::FSub,
             Binary::MulF => return self.fmul(x, y),
             Binary::MinF => {
                 let ty = self.b.ty(x);
@@ -78,6 +79,7 @@ impl<H: Hooks> Recorder for Lower<'_, H> {
             Convert::Low | Convert::Zero => self.b.int_cast(x, to, false),
             Convert::Sign => self.b.int_cast(x, to, true),
             Convert::Whole => self.b.cast(CastOp::FpToSi, x, to),
+            Convert::Float => self.b.cast(CastOp::SiToFp, x, to),
         }
     }
     fn magnitude(&mut self, x: Value) -> Value {

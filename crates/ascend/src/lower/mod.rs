@@ -21,6 +21,7 @@ mod flags;
 mod global;
 mod halves;
 mod instructions;
+mod mapped;
 mod masks;
 mod order;
 mod place;

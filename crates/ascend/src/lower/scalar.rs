@@ -564,7 +564,7 @@ impl Lower<'_> {
 }
 
 /// Whether the scalar unit has an operation.
-fn is_scalar(m: &Module, op: Op) -> bool {
+pub(super) fn is_scalar(m: &Module, op: Op) -> bool {
     use arith::Kind as A;
     let Some(Opcode::Arith(kind)) = m.opcode(op) else { return false };
     !matches!(kind, A::Ceildivsi | A::Ceildivui | A::Floordivsi | A::Remf)

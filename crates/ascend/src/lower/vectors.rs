@@ -611,6 +611,7 @@ impl Lower<'_> {
             Some(Opcode::Tt(T::Reduce)) => return self.reduce(tt::Reduce(op)),
             Some(Opcode::Tt(T::Scan)) => return self.scan(tt::Scan(op)),
             Some(Opcode::Tt(T::Gather)) => return self.gather(tt::Gather(op)),
+            Some(Opcode::Tt(T::MapElementwise)) => return self.map_elementwise(tt::MapElementwise(op)),
             Some(Opcode::Tt(T::Histogram)) => return self.histogram(tt::Histogram(op)),
             Some(Opcode::Tt(T::Dot)) => return self.dot(tt::Dot(op)),
             Some(Opcode::Tt(T::Trans)) => return self.transpose(tt::Trans(op)),

@@ -45,13 +45,39 @@ fn moves(m: &Module, op: Op) -> bool {
     match m.opcode(op) {
         Some(Opcode::Arith(arith::Kind::Select | arith::Kind::Bitcast)) => true,
         Some(Opcode::Tt(
-            T::Load | T::Store | T::Splat | T::Unsplat | T::Broadcast | T::ExpandDims | T::Reshape | T::Trans
-            | T::Join | T::Split | T::Bitcast | T::Gather | T::Cat | T::ExtractSlice | T::InsertSlice | T::ExtractTile
-            | T::InsertTile | T::Func | T::Call | T::Return,
+            T::Load
+            | T::Store
+            | T::Splat
+            | T::Unsplat
+            | T::Broadcast
+            | T::ExpandDims
+            | T::Reshape
+            | T::Trans
+            | T::Join
+            | T::Split
+            | T::Bitcast
+            | T::Gather
+            | T::Cat
+            | T::ExtractSlice
+            | T::InsertSlice
+            | T::ExtractTile
+            | T::InsertTile
+            | T::Func
+            | T::Call
+            | T::Return,
         )) => true,
         Some(Opcode::Ttg(
-            G::LocalAlloc | G::LocalLoad | G::LocalStore | G::LocalPtr | G::CopyGlobalToLocal | G::CopyLocalToGlobal
-            | G::CopyLocal | G::MemdescReshape | G::MemdescReinterpret | G::MemdescSubslice | G::MemdescSubview,
+            G::LocalAlloc
+            | G::LocalLoad
+            | G::LocalStore
+            | G::LocalPtr
+            | G::CopyGlobalToLocal
+            | G::CopyLocalToGlobal
+            | G::CopyLocal
+            | G::MemdescReshape
+            | G::MemdescReinterpret
+            | G::MemdescSubslice
+            | G::MemdescSubview,
         )) => true,
         Some(Opcode::Scf(_)) => true,
         _ => m.has_trait(op, Trait::Terminator),
@@ -91,7 +117,9 @@ fn byte_type(module: &mut Module, ty: Type) -> Type {
     }
     let mut kind = module.type_kind(ty).clone();
     match &mut kind {
-        TypeKind::Tensor { element, .. } | TypeKind::MemDesc { element, .. } => *element = byte_type(module, *element),
+        TypeKind::Tensor { element, .. } | TypeKind::MemDesc { element, .. } => {
+            *element = byte_type(module, *element)
+        }
         TypeKind::Ptr { pointee, .. } => *pointee = byte_type(module, *pointee),
         _ => return ty,
     }

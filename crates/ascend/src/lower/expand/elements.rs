@@ -70,6 +70,7 @@ impl Recorder for Elements<'_> {
             Binary::ShrU => arith::Shrui::build(b, x, y).result(b.module),
             Binary::ShrS => arith::Shrsi::build(b, x, y).result(b.module),
             Binary::AddF => arith::Addf::build(b, x, y).result(b.module),
+            Binary::SubF => arith::Subf::build(b, x, y).result(b.module),
             Binary::MulF => arith::Mulf::build(b, x, y).result(b.module),
             Binary::MinF => arith::Minnumf::build(b, x, y).result(b.module),
         }
@@ -102,6 +103,7 @@ impl Recorder for Elements<'_> {
             Convert::Zero => arith::Extui::build(b, x, ty).out(b.module),
             Convert::Sign => arith::Extsi::build(b, x, ty).out(b.module),
             Convert::Whole => arith::Fptosi::build(b, x, ty).out(b.module),
+            Convert::Float => arith::Sitofp::build(b, x, ty).out(b.module),
         }
     }
     fn magnitude(&mut self, x: Value) -> Value {

@@ -10,6 +10,7 @@
 mod bytes;
 mod elements;
 mod fp8;
+mod functions;
 
 use tilewright_ir::dialect::tt;
 use tilewright_ir::{Diagnostic, Module, Op, Opcode};
@@ -33,6 +34,12 @@ fn expand(module: &mut Module, op: Op) -> Result<(), Diagnostic> {
             fp8::operands(module, tt::Dot(op));
             Ok(())
         }
-        _ => Ok(()),
+        Some(Opcode::Tt(tt::Kind::ExternElementwise)) => {
+            functions::library(module, tt::ExternElementwise(op))
+        }
+        _ => {
+            functions::rounded(module, op);
+            Ok(())
+        }
     }
 }
