@@ -22,7 +22,7 @@ use crate::dlpack;
 use crate::errors::Optional;
 use crate::key::{self, Constants, Key};
 use crate::nesting::Level;
-use crate::params::{Annotation, Param};
+use crate::params::{Annotation, Given, Param};
 use crate::torch::Torch;
 use crate::wrong_call;
 
@@ -235,6 +235,7 @@ fn constexpr_type(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
 
 /// What a kernel is told that a number is a multiple of. Rows of 1000 or 5000 elements are whole 16-byte words of 16-bit
 /// types, so that 8 is worth a kernel of its own; for small numbers it is not.
+#[inline]
 fn divisor(bits: u64) -> u32 {
     match bits {
         _ if bits.is_multiple_of(16) => 16,
@@ -243,6 +244,7 @@ fn divisor(bits: u64) -> u32 {
     }
 }
 
+#[inline]
 fn integer(value: &Bound<'_, PyAny>, param: &Param) -> PyResult<Spec> {
     let mut overflow = 0;
     // SAFETY: the object is an int, alive; overflow is reported through the flag.
@@ -323,6 +325,7 @@ pub fn float_bits(value: f64, ty: Scalar, param: &Param) -> PyResult<u64> {
     })
 }
 
+#[inline]
 fn pointer(pointer: Pointer, param: &Param) -> Spec {
     Spec::Pointer {
         constant: param.constant,
@@ -629,7 +632,7 @@ pub struct Arguments {
 
 impl Arguments {
     /// The values that are compiled in, by parameter.
-    pub fn constants<'py>(&self, values: &[Bound<'py, PyAny>]) -> PyResult<Vec<(Path, Bound<'py, PyAny>)>> {
+    pub fn constants<'py>(&self, values: &[Given<'_, 'py>]) -> PyResult<Vec<(Path, Bound<'py, PyAny>)>> {
         let mut found = Vec::new();
         for (at, (spec, value)) in self.specs.iter().zip(values).enumerate() {
             spec.constants(value, SmallVec::from_slice(&[at]), &mut found)?;
@@ -641,7 +644,7 @@ impl Arguments {
     pub fn constants_dict<'py>(
         &self,
         py: Python<'py>,
-        values: &[Bound<'py, PyAny>],
+        values: &[Given<'_, 'py>],
     ) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         for (path, value) in self.constants(values)? {
@@ -655,26 +658,46 @@ impl Arguments {
     pub fn read(
         &mut self,
         params: &[Param],
-        values: &[Bound<'_, PyAny>],
+        values: &[Given<'_, '_>],
         constants: &Constants,
         key: &mut Key,
     ) -> PyResult<()> {
-        let Arguments { specs, cells, host, cuda, nowhere } = self;
         for (at, (param, value)) in params.iter().zip(values).enumerate() {
             let spec = Spec::of(value, param)?;
-            spec.encode(value, constants, key)?;
-            spec.for_each_runtime(&mut |bits, pointer| {
-                cells.push(bits);
-                match pointer.map(|p| p.place) {
-                    Some(Place::Host) => *host = host.or(Some(at)),
-                    Some(Place::Cuda(device)) => *cuda = cuda.or(Some((at, device))),
-                    Some(Place::Nowhere) => *nowhere = nowhere.or(Some(at)),
-                    None => {}
+            match &spec {
+                // What most arguments are.
+                Spec::Scalar { ty, divisor, bits } => {
+                    key.push(key::scalar(*ty, *divisor));
+                    self.cells.push(*bits);
                 }
-            });
-            specs.push(spec);
+                Spec::Pointer { pointer, constant, divisible } => {
+                    key.push(key::pointer(pointer.element, *constant, *divisible));
+                    self.cells.push(pointer.address);
+                    self.note(at, pointer.place);
+                }
+                _ => {
+                    spec.encode(value, constants, key)?;
+                    spec.for_each_runtime(&mut |bits, pointer| {
+                        self.cells.push(bits);
+                        if let Some(pointer) = pointer {
+                            self.note(at, pointer.place);
+                        }
+                    });
+                }
+            }
+            self.specs.push(spec);
         }
         Ok(())
+    }
+
+    /// Keeps where the first array of each place is.
+    #[inline]
+    fn note(&mut self, at: usize, place: Place) {
+        match place {
+            Place::Host => self.host = self.host.or(Some(at)),
+            Place::Cuda(device) => self.cuda = self.cuda.or(Some((at, device))),
+            Place::Nowhere => self.nowhere = self.nowhere.or(Some(at)),
+        }
     }
 
     /// An error when some arrays are in host memory and others on a GPU.

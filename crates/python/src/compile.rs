@@ -34,7 +34,7 @@ use crate::params::{Bindings, Params};
 pub fn compile(
     jit: &Bound<'_, JitBase>,
     prepared: &Prepared,
-    bindings: &Bindings<'_>,
+    bindings: &Bindings<'_, '_>,
     arguments: &Arguments,
     backend: Backend,
     given: Option<PathBuf>,
@@ -75,7 +75,7 @@ pub struct Rest {
 pub fn begin(
     jit: &Bound<'_, JitBase>,
     prepared: &Prepared,
-    bindings: &Bindings<'_>,
+    bindings: &Bindings<'_, '_>,
     arguments: &Arguments,
     backend: Backend,
     given: Option<PathBuf>,
@@ -143,7 +143,7 @@ impl Rest {
 fn name_of(
     jit: &Bound<'_, JitBase>,
     prepared: &Prepared,
-    bindings: &Bindings<'_>,
+    bindings: &Bindings<'_, '_>,
     arguments: &Arguments,
 ) -> PyResult<Option<String>> {
     let py = jit.py();

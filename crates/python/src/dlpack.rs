@@ -112,7 +112,8 @@ impl Exchange {
     #[inline]
     pub unsafe fn describe(&self, object: &Bound<'_, PyAny>) -> Option<DlTensor> {
         let describe = self.table.describe?;
-        let mut tensor = MaybeUninit::uninit();
+        // Who says that it is filled and leaves it describes what is on no device.
+        let mut tensor = MaybeUninit::zeroed();
         // SAFETY: the object is alive and of the class, and there is room for the description.
         match unsafe { describe(object.as_ptr().cast(), tensor.as_mut_ptr()) } {
             // SAFETY: filled on success.

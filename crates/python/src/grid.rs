@@ -15,7 +15,7 @@ pub type Grid = [u32; 3];
 const MOST: Grid = [i32::MAX as u32, 65535, 65535];
 
 /// Reads a grid: an integer, a tuple or list of one to three, or a callable that is given a dict of the arguments.
-pub fn read<'py>(grid: &Bound<'py, PyAny>, params: &Params, bindings: &Bindings<'py>) -> PyResult<Grid> {
+pub fn read<'py>(grid: &Bound<'py, PyAny>, params: &Params, bindings: &Bindings<'_, 'py>) -> PyResult<Grid> {
     if let Ok(tuple) = grid.cast_exact::<PyTuple>() {
         return extents(tuple.iter(), tuple.len(), grid, params);
     }

@@ -13,7 +13,7 @@ use crate::grid::Grid;
 use crate::jit::JitBase;
 use crate::kernel::CompiledKernel;
 use crate::launch::Backend;
-use crate::params::Bindings;
+use crate::params::{Bindings, Given};
 
 static COMPILES_HOOKED: AtomicBool = AtomicBool::new(false);
 
@@ -28,7 +28,7 @@ pub fn hook_compiles(on: bool) {
 #[cold]
 pub fn around_compile(
     jit: &Bound<'_, JitBase>,
-    bindings: &Bindings<'_>,
+    bindings: &Bindings<'_, '_>,
     arguments: &Arguments,
     backend: Backend,
     warmup: bool,
@@ -103,7 +103,7 @@ pub fn around<'py>(
     jit: Option<&Bound<'py, JitBase>>,
     kernel: &CompiledKernel,
     grid: Grid,
-    values: &[Bound<'py, PyAny>],
+    values: &[Given<'_, 'py>],
     launch: impl FnOnce() -> PyResult<()>,
 ) -> PyResult<()> {
     if !HOOKED.load(Ordering::Relaxed) {
@@ -125,7 +125,7 @@ fn describe<'py>(
     jit: Option<&Bound<'py, JitBase>>,
     kernel: &CompiledKernel,
     grid: Grid,
-    values: &[Bound<'py, PyAny>],
+    values: &[Given<'_, 'py>],
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = knobs.py();
     let arguments = PyDict::new(py);

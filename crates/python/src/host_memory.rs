@@ -18,6 +18,7 @@ use crate::interrupt::watched;
 use crate::kernel::CompiledKernel;
 use crate::launch::Backend;
 use crate::memory::{self, Extent};
+use crate::params::Given;
 use crate::profiler;
 use crate::ranks::Ranks;
 use crate::wrong_call;
@@ -37,7 +38,7 @@ impl Allocations {
         py: Python<'_>,
         kernel: &CompiledKernel,
         arguments: &Arguments,
-        values: &[Bound<'_, PyAny>],
+        values: &[Given<'_, '_>],
     ) -> PyResult<Self> {
         let mut found = Allocations { extents: Vec::new(), names: Vec::new() };
         for ((spec, value), param) in arguments.specs.iter().zip(values).zip(&kernel.params.params) {
@@ -126,7 +127,7 @@ pub fn start<'py>(
     kernel: &CompiledKernel,
     grid: Grid,
     arguments: &Arguments,
-    values: &[Bound<'py, PyAny>],
+    values: &[Given<'_, 'py>],
 ) -> PyResult<()> {
     if let Some((at, device)) = arguments.cuda {
         return Err(wrong_call::value_error(

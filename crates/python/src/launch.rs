@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
-use smallvec::SmallVec;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
 use tilewright_compiler::{CudaTarget, DEFAULT_TARGET};
 use tilewright_runtime::{Device, Stream};
@@ -25,7 +25,7 @@ use crate::host_memory;
 use crate::jit::{JitBase, Prepared};
 use crate::kernel::CompiledKernel;
 use crate::key::Key;
-use crate::params::{self, Bindings, fast_keywords};
+use crate::params::{self, Bindings, Given, fast_keywords};
 use crate::ranks::Ranks;
 use crate::tensor_map;
 use crate::torch::Torch;
@@ -75,12 +75,12 @@ impl Backend {
     /// The backend for a call: where its arrays are, unless `TILEWRIGHT_BACKEND` says otherwise.
     #[inline]
     fn choose(py: Python<'_>, arguments: &Arguments, warmup: bool) -> PyResult<Backend> {
-        match environment(c"TILEWRIGHT_BACKEND") {
+        match chosen_backend(py)? {
             None => match arguments.cuda {
                 Some((_, device)) => Ok(Backend::Cuda(current_gpu(py, Some(device))?)),
                 None => Backend::choose_slow(py, arguments, warmup),
             },
-            Some(name) => match name.to_bytes() {
+            Some(name) => match name.as_bytes() {
                 b"interp" => Ok(Backend::Interp),
                 b"cuda" if warmup && environment(c"TILEWRIGHT_TARGET").is_some() => {
                     Ok(Backend::Offline(target()?))
@@ -90,7 +90,7 @@ impl Backend {
                 b"npusim" => Ok(Backend::NpuSim),
                 b"xesim" => Ok(Backend::XeSim),
                 _ => Err(wrong_call::value_error(
-                    format!("TILEWRIGHT_BACKEND is {name:?}"),
+                    format!("TILEWRIGHT_BACKEND is \"{}\"", String::from_utf8_lossy(name.as_bytes())),
                     "it may be interp, cuda, ptxsim, npusim or xesim",
                 )),
             },
@@ -111,6 +111,29 @@ impl Backend {
         }
         Ok(Backend::Interp)
     }
+}
+
+/// `TILEWRIGHT_BACKEND` as it is now; `None` when unset or empty. A launch looks it up among Python's variables: to go through those of the process one after the
+/// other takes longer the more there are.
+#[inline]
+fn chosen_backend(py: Python<'_>) -> PyResult<Option<Bound<'_, PyBytes>>> {
+    static VARIABLES: PyOnceLock<Option<(Py<PyDict>, Py<PyBytes>)>> = PyOnceLock::new();
+    const NAME: &CStr = c"TILEWRIGHT_BACKEND";
+    let find = || {
+        let os = py.import("os").ok()?;
+        let by_bytes = os.getattr("supports_bytes_environ").is_ok_and(|yes| yes.is_truthy().unwrap_or(false));
+        let variables = os.getattr("environ").and_then(|environ| environ.getattr("_data")).ok()?;
+        let variables = variables.cast_into::<PyDict>().ok().filter(|_| by_bytes)?;
+        Some((variables.unbind(), PyBytes::new(py, NAME.to_bytes()).unbind()))
+    };
+    let value = match VARIABLES.get_or_init(py, find) {
+        Some((variables, name)) => match variables.bind(py).get_item(name)? {
+            Some(value) => Some(value.cast_into::<PyBytes>()?),
+            None => None,
+        },
+        None => environment(NAME).map(|value| PyBytes::new(py, value.to_bytes())),
+    };
+    Ok(value.filter(|value| !value.as_bytes().is_empty()))
 }
 
 /// The value of an environment variable as it is now; `None` when unset or empty.
@@ -194,7 +217,7 @@ enum Purpose {
 fn look(
     jit: &Bound<'_, JitBase>,
     prepared: &Prepared,
-    bindings: &Bindings<'_>,
+    bindings: &Bindings<'_, '_>,
     purpose: Purpose,
     key: &mut Key,
     arguments: &mut Arguments,
@@ -218,7 +241,7 @@ fn look(
 fn specialize(
     jit: &Bound<'_, JitBase>,
     prepared: &Prepared,
-    bindings: &Bindings<'_>,
+    bindings: &Bindings<'_, '_>,
     purpose: Purpose,
     arguments: &mut Arguments,
 ) -> PyResult<Option<Arc<Py<CompiledKernel>>>> {
@@ -244,7 +267,7 @@ fn start<'py>(
     kernel: &CompiledKernel,
     grid: Grid,
     arguments: &Arguments,
-    values: &[Bound<'py, PyAny>],
+    values: &[Given<'_, 'py>],
     stream: Option<Stream>,
 ) -> PyResult<()> {
     match kernel.backend {
@@ -337,7 +360,7 @@ fn run<'py>(
     jit: &Bound<'py, JitBase>,
     prepared: &Prepared,
     grid: &Bound<'py, PyAny>,
-    bindings: &Bindings<'py>,
+    bindings: &Bindings<'_, 'py>,
     purpose: Purpose,
 ) -> PyResult<Py<PyAny>> {
     let py = jit.py();
@@ -378,6 +401,25 @@ fn refuse_stand_in(prepared: &Prepared, at: usize, value: &Bound<'_, PyAny>) -> 
     ))
 }
 
+/// A call's arguments out of a tuple and a dict.
+struct Call<'py> {
+    positional: Vec<Bound<'py, PyAny>>,
+    keywords: Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
+}
+
+impl<'py> Call<'py> {
+    fn of(args: &Bound<'py, PyTuple>, kwargs: &Bound<'py, PyDict>) -> Self {
+        Call { positional: args.iter().collect(), keywords: kwargs.iter().collect() }
+    }
+
+    fn bind<'a>(&'a self, py: Python<'py>, prepared: &'a Prepared) -> PyResult<Bindings<'a, 'py>> {
+        let mut bindings = Bindings::new(&prepared.defaults);
+        let keywords = self.keywords.iter().map(|(name, value)| (name.as_borrowed(), value.as_borrowed()));
+        prepared.params.bind(py, &self.positional, keywords, &mut bindings)?;
+        Ok(bindings)
+    }
+}
+
 /// `JITFunction.run` and `warmup`: arguments in a tuple and a dict.
 pub fn run_slow<'py>(
     jit: &Bound<'py, JitBase>,
@@ -394,9 +436,10 @@ pub fn run_slow<'py>(
         None => Purpose::Launch,
     };
     let prepared = JitBase::prepared(jit)?;
-    let positional: SmallVec<[Bound<'py, PyAny>; 24]> = args.iter().collect();
-    let bindings = prepared.params.bind(jit.py(), &positional, kwargs.iter(), &prepared.defaults)?;
-    guarded(|| run(jit, prepared, grid, &bindings, purpose))
+    guarded(|| {
+        let call = Call::of(args, kwargs);
+        run(jit, prepared, grid, &call.bind(jit.py(), prepared)?, purpose)
+    })
 }
 
 /// Runs the front end for the kernel that a call needs, unless it is compiled; gives its key, and what is left to do.
@@ -408,9 +451,9 @@ pub fn begin<'py>(
 ) -> PyResult<Option<(Key, compile::Work, compile::Rest)>> {
     let purpose = if warmup { Purpose::Compile } else { Purpose::Launch };
     let prepared = JitBase::prepared(jit)?;
-    let positional: SmallVec<[Bound<'py, PyAny>; 24]> = args.iter().collect();
     guarded(|| {
-        let bindings = prepared.params.bind(jit.py(), &positional, kwargs.iter(), &prepared.defaults)?;
+        let call = Call::of(args, kwargs);
+        let bindings = call.bind(jit.py(), prepared)?;
         let (mut key, mut arguments) = (Key::new(), Arguments::default());
         let backend = look(jit, prepared, &bindings, purpose, &mut key, &mut arguments)?;
         if jit.get().compiled(&key).is_some() {
@@ -567,7 +610,8 @@ fn fast_call<'py>(
         call_hooks(prepared.hooks.bind(jit.py()), positional, keywords, names)?;
     }
     let names_and_values = fast_keywords(names, keywords);
-    let bindings = prepared.params.bind(jit.py(), positional, names_and_values, &prepared.defaults)?;
+    let mut bindings = Bindings::new(&prepared.defaults);
+    prepared.params.bind(jit.py(), positional, names_and_values, &mut bindings)?;
     run(jit, prepared, grid, &bindings, Purpose::Launch)
 }
 
@@ -605,7 +649,7 @@ fn fast_call_compiled<'py>(
     for (name, value) in fast_keywords(names, keywords) {
         if name.cast::<PyString>()?.to_cow()? != "stream" {
             return Err(wrong_call::type_error(
-                format!("{} was given the keyword argument {name}", kernel.code.name()),
+                format!("{} was given the keyword argument {}", kernel.code.name(), *name),
                 "a compiled kernel takes its arguments by position, and the keyword `stream`",
             ));
         }
@@ -636,21 +680,20 @@ impl CompiledKernel {
             ));
         }
         // Look at each argument as before, then keep what the compiled code takes.
+        let none = py.None().into_bound(py);
         let mut given = positional.iter();
-        let mut values: SmallVec<[Bound<'py, PyAny>; 24]> = SmallVec::new();
-        for spec in &self.specs {
-            values.push(match !spec.is_constant() || all {
-                true => given.next().cloned().unwrap_or_else(|| py.None().into_bound(py)),
-                false => py.None().into_bound(py),
-            });
-        }
+        let mut bindings = Bindings::new(self.options());
+        bindings.values.extend(self.specs.iter().map(|spec| {
+            let value = if !spec.is_constant() || all { given.next() } else { None };
+            value.unwrap_or(&none).as_borrowed()
+        }));
+        let values = &bindings.values;
         let constants = crate::key::Constants::new(py);
         let mut arguments = Arguments::default();
-        arguments.read(params, &values, &constants, &mut Key::new())?;
+        arguments.read(params, values, &constants, &mut Key::new())?;
         arguments.check_places(params)?;
         arguments.cells.clear();
-        for (((now, then), param), value) in arguments.specs.iter().zip(&self.specs).zip(params).zip(&values)
-        {
+        for (((now, then), param), value) in arguments.specs.iter().zip(&self.specs).zip(params).zip(values) {
             let cells = &mut arguments.cells;
             match (then, now) {
                 (Spec::Constant | Spec::One, _) => {}
@@ -677,10 +720,7 @@ impl CompiledKernel {
                 }
             }
         }
-        let bindings =
-            Bindings { values, options: self.options().clone(), given: None, named: SmallVec::new() };
         let extents = grid::read(grid, &self.params, &bindings)?;
-        let values = &bindings.values;
         hooks::around(py, None, self, extents, values, || {
             start(py, self, extents, &arguments, values, stream)
         })

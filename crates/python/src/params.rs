@@ -213,18 +213,15 @@ pub fn set_option_defaults(defaults: &Bound<'_, PyDict>) -> PyResult<()> {
     Ok(())
 }
 
-/// A launch's options before its keywords are looked at.
-#[inline]
-fn initial(py: Python<'_>, of_function: &Options) -> PyResult<Options> {
-    let mut options = of_function.clone();
-    if DEFAULTS_CHOSEN.load(Ordering::Relaxed) {
-        let chosen = CHOSEN_DEFAULTS.lock().unwrap_or_else(PoisonError::into_inner);
-        let chosen = chosen.as_ref().map(|dict| dict.clone_ref(py));
-        for (name, value) in chosen.iter().flat_map(|dict| dict.bind(py).iter()) {
-            set_option(&mut options, &name.cast::<PyString>()?.to_cow()?, &value)?;
-        }
+/// Makes a launch's options, before its keywords are looked at, what was chosen.
+#[cold]
+fn choose(py: Python<'_>, options: &mut Options) -> PyResult<()> {
+    let chosen = CHOSEN_DEFAULTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let chosen = chosen.as_ref().map(|dict| dict.clone_ref(py));
+    for (name, value) in chosen.iter().flat_map(|dict| dict.bind(py).iter()) {
+        set_option(options, &name.cast::<PyString>()?.to_cow()?, &value)?;
     }
-    Ok(options)
+    Ok(())
 }
 
 /// The parameters of a kernel.
@@ -233,17 +230,26 @@ pub struct Params {
     pub params: Vec<Param>,
 }
 
-/// A call's arguments in the order of the parameters, and its options.
-pub struct Bindings<'py> {
-    pub values: SmallVec<[Bound<'py, PyAny>; 24]>,
+/// A value of a call: whoever calls keeps it alive until the call is over, so that no reference is counted.
+pub type Given<'a, 'py> = Borrowed<'a, 'py, PyAny>;
+
+/// A call's arguments in the order of the parameters, and its options. It is filled where it stands: it is large to move.
+pub struct Bindings<'a, 'py> {
+    pub values: SmallVec<[Given<'a, 'py>; 24]>,
     pub options: Options,
     /// The file of a stage that is given (`ir_override`).
     pub given: Option<Bound<'py, PyString>>,
     /// The options that the call named, for a grid function.
-    pub named: SmallVec<[(Bound<'py, PyAny>, Bound<'py, PyAny>); 4]>,
+    pub named: SmallVec<[(Given<'a, 'py>, Given<'a, 'py>); 4]>,
 }
 
-impl Bindings<'_> {
+impl Bindings<'_, '_> {
+    /// No arguments yet.
+    #[inline]
+    pub fn new(options: &Options) -> Self {
+        Bindings { values: SmallVec::new(), options: options.clone(), given: None, named: SmallVec::new() }
+    }
+
     /// The same call for a kernel whose loads through pointers stay such.
     #[cold]
     pub fn without_raising(&self) -> Self {
@@ -267,30 +273,32 @@ impl Params {
     }
 
     /// Binds arguments to parameters as Python does, and takes the options out of the keywords.
-    pub fn bind<'py>(
-        &self,
+    #[inline]
+    pub fn bind<'a, 'py>(
+        &'a self,
         py: Python<'py>,
-        positional: &[Bound<'py, PyAny>],
-        keywords: impl Iterator<Item = (Bound<'py, PyAny>, Bound<'py, PyAny>)>,
-        defaults: &Options,
-    ) -> PyResult<Bindings<'py>> {
-        let count = self.params.len();
-        if positional.len() > count {
-            return Err(self.too_many(positional.len()));
+        positional: &'a [Bound<'py, PyAny>],
+        keywords: impl Iterator<Item = (Given<'a, 'py>, Given<'a, 'py>)>,
+        bindings: &mut Bindings<'a, 'py>,
+    ) -> PyResult<()> {
+        let Bindings { values, options, given, named } = bindings;
+        let (count, first) = (self.params.len(), positional.len());
+        if first > count {
+            return Err(self.too_many(first));
         }
-        let mut values: SmallVec<[Option<Bound<'py, PyAny>>; 24]> = SmallVec::new();
-        values.extend(positional.iter().cloned().map(Some));
-        values.resize(count, None);
-        let mut options = initial(py, defaults)?;
-        let mut given = None;
-        let mut named = SmallVec::new();
+        if DEFAULTS_CHOSEN.load(Ordering::Relaxed) {
+            choose(py, options)?;
+        }
+        values.extend(positional.iter().map(Bound::as_borrowed));
+        // Those of the parameters behind.
+        let mut rest: SmallVec<[Option<Given<'a, 'py>>; 24]> = SmallVec::from_elem(None, count - first);
         for (name, value) in keywords {
             match self.position(&name) {
-                Some(at) if values[at].is_none() => {
+                Some(at) if at >= first && rest[at - first].is_none() => {
                     if self.params[at].option {
-                        set_option(&mut options, &self.params[at].text, &value)?;
+                        set_option(options, &self.params[at].text, &value)?;
                     }
-                    values[at] = Some(value);
+                    rest[at - first] = Some(value);
                 }
                 Some(at) => {
                     return Err(wrong_call::type_error(
@@ -299,10 +307,11 @@ impl Params {
                     ));
                 }
                 None => {
-                    let text = name.cast::<PyString>()?.to_cow()?;
+                    let word = name.cast::<PyString>()?;
+                    let text = word.to_cow()?;
                     if text == "ir_override" {
-                        given = path_of(&value)?;
-                    } else if !set_option(&mut options, &text, &value)? {
+                        *given = path_of(&value)?;
+                    } else if !set_option(options, &text, &value)? {
                         return Err(self.unknown(&text));
                     }
                     drop(text);
@@ -311,16 +320,14 @@ impl Params {
             }
         }
         options.debug |= DEBUG_FORCED.load(Ordering::Relaxed);
-        ranks::add_library(&mut options);
-        for (value, param) in values.iter_mut().zip(&self.params) {
-            if value.is_none() {
-                *value = param.default.as_ref().map(|d| d.bind(py).clone());
-            }
+        ranks::add_library(options);
+        let behind = &self.params[first..];
+        let default = |param: &'a Param| Some(param.default.as_ref()?.bind_borrowed(py));
+        values.extend(rest.iter().zip(behind).filter_map(|(value, param)| value.or_else(|| default(param))));
+        if values.len() < count {
+            return Err(self.missing(rest.iter().zip(behind)));
         }
-        if values.iter().any(Option::is_none) {
-            return Err(self.missing(&values));
-        }
-        Ok(Bindings { values: values.into_iter().flatten().collect(), options, given, named })
+        Ok(())
     }
 
     /// The index of a parameter by name.
@@ -333,7 +340,11 @@ impl Params {
     }
 
     /// A dict of everything bound, as a grid function gets it.
-    pub fn as_dict<'py>(&self, py: Python<'py>, bindings: &Bindings<'py>) -> PyResult<Bound<'py, PyDict>> {
+    pub fn as_dict<'py>(
+        &self,
+        py: Python<'py>,
+        bindings: &Bindings<'_, 'py>,
+    ) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         for (param, value) in self.params.iter().zip(&bindings.values) {
             dict.set_item(&param.name, value)?;
@@ -360,13 +371,10 @@ impl Params {
     }
 
     #[cold]
-    fn missing(&self, values: &[Option<Bound<'_, PyAny>>]) -> PyErr {
-        let missing: Vec<String> = self
-            .params
-            .iter()
-            .zip(values)
-            .filter(|(_, value)| value.is_none())
-            .map(|(p, _)| format!("'{}'{}", p.text, if p.constexpr { " (a tl.constexpr)" } else { "" }))
+    fn missing<'a>(&self, given: impl Iterator<Item = (&'a Option<Given<'a, 'a>>, &'a Param)>) -> PyErr {
+        let missing: Vec<String> = given
+            .filter(|(value, param)| value.is_none() && param.default.is_none())
+            .map(|(_, p)| format!("'{}'{}", p.text, if p.constexpr { " (a tl.constexpr)" } else { "" }))
             .collect();
         wrong_call::type_error(
             format!("{}() needs a value for {}", self.kernel, missing.join(", ")),
@@ -424,9 +432,10 @@ fn distance(a: &str, b: &str) -> usize {
 }
 
 /// The keywords of a fast call: names from the tuple, values behind the positional arguments.
+#[inline]
 pub fn fast_keywords<'a, 'py>(
     names: Option<&'a Bound<'py, PyTuple>>,
     values: &'a [Bound<'py, PyAny>],
-) -> impl Iterator<Item = (Bound<'py, PyAny>, Bound<'py, PyAny>)> + 'a {
-    names.into_iter().flat_map(move |names| names.iter().zip(values.iter().cloned()))
+) -> impl Iterator<Item = (Given<'a, 'py>, Given<'a, 'py>)> {
+    names.into_iter().flat_map(|names| names.iter_borrowed()).zip(values.iter().map(Bound::as_borrowed))
 }

@@ -1,7 +1,7 @@
 //! GPUs: how many, what they can do, and their primary contexts.
 
 use std::ffi::c_int;
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 
 use crate::driver::{CuContext, CuDevice, driver};
 use crate::error::{Error, Result, check};
@@ -47,8 +47,8 @@ pub struct Device {
     properties: DeviceProperties,
 }
 
-/// The GPUs that were asked for so far, by ordinal. They live as long as the process does.
-static DEVICES: Mutex<Vec<Option<&'static Device>>> = Mutex::new(Vec::new());
+/// All GPUs by ordinal, each opened when it is first asked for. They live as long as the process does.
+static DEVICES: OnceLock<Box<[OnceLock<Device>]>> = OnceLock::new();
 
 /// How many GPUs this process sees; an error when there is no driver.
 pub fn device_count() -> Result<u32> {
@@ -75,35 +75,34 @@ pub fn driver_version() -> Result<(u32, u32)> {
 impl Device {
     /// The GPU with this ordinal (as `CUDA_VISIBLE_DEVICES` numbers them); its primary context is retained.
     pub fn get(ordinal: u32) -> Result<&'static Device> {
-        {
-            let devices = DEVICES.lock().unwrap_or_else(|e| e.into_inner());
-            if let Some(Some(device)) = devices.get(ordinal as usize) {
-                return Ok(device);
-            }
+        if let Some(device) = Device::opened(ordinal) {
+            return Ok(device);
         }
         let count = device_count()?;
         if count == 0 {
             return Err(Error::NoDevice);
         }
-        if ordinal >= count {
+        let devices = DEVICES.get_or_init(|| (0..count).map(|_| OnceLock::new()).collect());
+        let Some(place) = devices.get(ordinal as usize) else {
             return Err(Error::InvalidLaunch(format!(
                 "there is no GPU {ordinal}: this process sees {count}"
             )));
-        }
-        let device: &'static Device = Box::leak(Box::new(Device::open(ordinal)?));
-        let mut devices = DEVICES.lock().unwrap_or_else(|e| e.into_inner());
-        if devices.len() <= ordinal as usize {
-            devices.resize(ordinal as usize + 1, None);
-        }
-        Ok(devices[ordinal as usize].get_or_insert(device))
+        };
+        // Opened by two threads at once, it is opened twice, which only counts a reference more.
+        let device = Device::open(ordinal)?;
+        Ok(place.get_or_init(|| device))
+    }
+
+    /// The GPU with this ordinal if it was asked for before.
+    #[inline]
+    fn opened(ordinal: u32) -> Option<&'static Device> {
+        DEVICES.get()?.get(ordinal as usize)?.get()
     }
 
     /// Whether the primary context of the GPU with this ordinal, which was opened before, is current on this thread.
     #[inline]
     pub fn is_current(ordinal: u32) -> bool {
-        let known =
-            DEVICES.lock().unwrap_or_else(|e| e.into_inner()).get(ordinal as usize).copied().flatten();
-        let (Some(device), Ok(driver)) = (known, driver()) else { return false };
+        let (Some(device), Ok(driver)) = (Device::opened(ordinal), driver()) else { return false };
         let mut current = CuContext(std::ptr::null_mut());
         // SAFETY: writes one handle.
         check("cuCtxGetCurrent", unsafe { (driver.ctx_get_current)(&mut current) }).is_ok()
