@@ -8,7 +8,7 @@ import pytest
 import tilewright as triton
 import tilewright.language as tl
 from tilewright.language import core
-from tilewright.language.extra import cuda
+from tilewright.language.extra import cuda, libdevice
 
 
 def test_another_file_makes_another_kernel(monkeypatch, library, kernel_of, tmp_path):
@@ -58,6 +58,30 @@ def test_a_library_may_come_with_the_launch(monkeypatch, library, kernel_of, tmp
     np.testing.assert_array_equal(results[1], 2 * results[0])
     with pytest.raises(Exception, match=r"(?s)extern_libs names no library `mine`.*it names theirs"):
         kernel[(1,)](np.zeros(32), np.zeros(1, np.int32), out, extern_libs={"theirs": library})
+
+
+@triton.jit
+def arcsine(x, out):
+    at = tl.arange(0, 32)
+    tl.store(out + at, libdevice.asin(tl.load(x + at)))
+
+
+def test_another_libdevice_may_come_with_the_launch(monkeypatch, tmp_path):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
+    monkeypatch.setenv("TILEWRIGHT_CACHE_DIR", str(tmp_path / "cache"))
+    x = np.linspace(-1, 1, 32, dtype=np.float32)
+    for added in (1.0, 2.0):
+        path = tmp_path / f"{added}.ll"
+        path.write_text(
+            f"define float @__nv_asinf(float %x) {{\n%y = fadd float %x, {added}\nret float %y\n}}\n"
+        )
+        out = np.zeros_like(x)
+        arcsine[(1,)](x, out, extern_libs={"libdevice": path})
+        np.testing.assert_array_equal(out, x + np.float32(added))
+    empty = tmp_path / "empty.ll"
+    empty.write_text("define float @other(float %x) {\nret float %x\n}\n")
+    with pytest.raises(Exception, match="none has a function `__nv_asinf`"):
+        arcsine[(1,)](x, out, extern_libs={"libdevice": empty})
 
 
 @core.extern

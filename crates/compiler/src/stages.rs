@@ -66,7 +66,7 @@ impl Pending {
         }
         let key = (!stages.is_empty()).then(|| {
             let mut made_with = toolchain::facts(&*tools);
-            made_with.extend(toolchain::libraries(&built.module));
+            made_with.extend(toolchain::libraries(&built.module, options));
             made_with.push(("name", built.name.clone()));
             made_with.extend(request.given.as_ref().map(|given| ("given", given.identity())));
             key(&built.facts, target, options, &made_with)

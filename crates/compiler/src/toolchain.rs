@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use tilewright_ir::dialect::tt;
-use tilewright_ir::{Diagnostic, Module};
+use tilewright_ir::{Diagnostic, Module, Options};
 use tilewright_target::{PythonEnvironment, Target, Toolchain};
 
 /// A hash of the compiler's own sources.
@@ -43,9 +43,9 @@ pub(crate) fn facts(tools: &dyn Toolchain) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// The libraries that a kernel's own calls name.
-pub(crate) fn libraries(module: &Module) -> Vec<(&'static str, String)> {
-    let mut paths = Vec::new();
+/// The libraries that a kernel's own calls name, and the `libdevice` that its options do.
+pub(crate) fn libraries(module: &Module, options: &Options) -> Vec<(&'static str, String)> {
+    let mut paths: Vec<String> = options.library("libdevice").map(str::to_string).into_iter().collect();
     module.walk(module.root(), &mut |op| {
         if let Some(call) = tt::ExternElementwise::cast(module, op) {
             paths.push(call.libpath(module));

@@ -317,6 +317,19 @@ impl Field for Option<Bound> {
     }
 }
 
+impl Options {
+    /// The names and paths of `extern_libs`.
+    pub fn libraries(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let text = self.extern_libs.map_or("", Text::as_str);
+        text.split(';').filter_map(|entry| entry.split_once('='))
+    }
+
+    /// The path of the library of this name.
+    pub fn library(&self, name: &str) -> Option<&'static str> {
+        self.libraries().find(|(known, _)| *known == name).map(|(_, path)| path)
+    }
+}
+
 /// The text of an option, of which a process keeps each one once, so that options are compared and hashed as numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Text(u16);
@@ -496,9 +509,9 @@ options! {
     /// The `.version` of the PTX times ten, as in 84; by default the lowest that has the kernel's instructions. A lower one than that
     /// is an error.
     ptx_version: Option<u32> = None, count(60, 99), [CodeGenerator];
-    /// Libraries of bitcode that functions called by `tl.core.extern_elementwise` without a path come from; a dict of names and
-    /// paths in Python.
-    extern_libs: Option<Text> = None, Kind::Text("names and paths, such as 'mylib=/path/mylib.bc', separated by ';'"), [FrontEnd];
+    /// Libraries of bitcode that functions called by `tl.core.extern_elementwise` without a path come from, and the `libdevice` that kernels for NVIDIA's
+    /// GPUs call in place of the one found; a dict of names and paths in Python.
+    extern_libs: Option<Text> = None, Kind::Text("names and paths, such as 'mylib=/path/mylib.bc', separated by ';'"), [FrontEnd, CodeGenerator];
     /// Whether source lines go into the code (`.loc`, and the cubin's line table).
     line_info: bool = true, Kind::Flag, [CodeGenerator];
     /// Whether all programs must be resident at once. The CPU executor and the simulator have them all there in any case.

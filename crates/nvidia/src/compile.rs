@@ -112,7 +112,7 @@ impl Users {
         &self,
         module: &ir::Module,
         lowered: &tilewright_llvm::Module,
-        python: &PythonEnvironment,
+        options: &CodegenOptions,
     ) -> Result<emit::Libraries, Box<Diagnostic>> {
         let mut libraries = emit::Libraries::default();
         for &call in &self.calls {
@@ -136,7 +136,7 @@ impl Users {
             lowered.declared().filter(|name| name.starts_with(libdevice::PREFIX)).collect();
         libraries.wanted.extend(called.iter().map(|name| name.to_string()));
         if !called.is_empty() || !self.calls.is_empty() {
-            match libdevice::read(python) {
+            match libdevice::read(options.kernel.library("libdevice"), &options.python) {
                 Ok(bitcode) => libraries.bitcode.push(("libdevice".into(), bitcode)),
                 Err(e) if !called.is_empty() => {
                     return Err(Box::new(Diagnostic::new(e).of(Kind::Environment)));
@@ -206,7 +206,7 @@ pub fn compile(module: &ir::Module, options: &CodegenOptions) -> Result<Kernel, 
     let mut timing = Timing { lower: start.elapsed(), ..Timing::default() };
     let features = options.target.ptx_feature(lowered.module.inline_assembly());
     let users = Users::of(module);
-    let libraries = users.libraries(module, &lowered.module, &options.python)?;
+    let libraries = users.libraries(module, &lowered.module, options)?;
     let llvm = emit::EmitOptions {
         triple: "nvptx64-nvidia-cuda".into(),
         cpu: options.target.llvm_cpu().into(),

@@ -18,8 +18,8 @@ pub fn find(python: &PythonEnvironment) -> Result<PathBuf, String> {
         .map_err(|e| format!("{e}\nhint: `pip install nvidia-nvvm`"))
 }
 
-/// Reads the library, or says where it was looked for.
-pub fn read(python: &PythonEnvironment) -> Result<Vec<u8>, String> {
-    let path = find(python)?;
+/// Reads the library, of this path where one is given, or says where it was looked for.
+pub fn read(given: Option<&str>, python: &PythonEnvironment) -> Result<Vec<u8>, String> {
+    let path = given.map_or_else(|| find(python), |path| Ok(path.into()))?;
     std::fs::read(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))
 }

@@ -128,7 +128,7 @@ fn elsewhere(name: &str, value: &Bound<'_, PyAny>) -> PyResult<bool> {
     ))
 }
 
-/// The option `extern_libs`: a dict, or pairs, of names and paths. The libdevice that is linked in any case needs no mention.
+/// The option `extern_libs`: a dict, or pairs, of names and paths. The libdevice that is called in any case needs no mention.
 fn libraries(given: &Bound<'_, PyAny>, other: &dyn Fn() -> PyErr) -> PyResult<Value> {
     let pairs = match given.cast::<PyDict>() {
         Ok(dict) => dict.items().into_any(),
@@ -140,16 +140,8 @@ fn libraries(given: &Bound<'_, PyAny>, other: &dyn Fn() -> PyErr) -> PyResult<Va
     let mut entries = Vec::new();
     for (name, path) in pairs {
         let shown = path.display();
-        if name == "libdevice" {
-            if tilewright_compiler::is_libdevice(&path, &python) {
-                continue;
-            }
-            return Err(wrong_call::value_error(
-                format!(
-                    "not supported yet: extern_libs with another libdevice than the one that is linked in any case: {shown}"
-                ),
-                "set TRITON_LIBDEVICE_PATH to it".to_string(),
-            ));
+        if name == "libdevice" && tilewright_compiler::is_libdevice(&path, &python) {
+            continue;
         }
         if !path.is_file() {
             return Err(wrong_call::value_error(

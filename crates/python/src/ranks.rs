@@ -57,9 +57,8 @@ pub fn reach_ranks_by(path: Option<String>) {
 pub fn add_library(options: &mut Options) {
     if BY_LIBRARY.load(Ordering::Relaxed) {
         let library = LIBRARY.lock().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default();
-        let given = options.extern_libs.map_or("", |text| text.as_str());
-        let is_named = given.split(';').any(|entry| entry.starts_with("nvshmem="));
-        if !is_named {
+        if options.library("nvshmem").is_none() {
+            let given = options.extern_libs.map_or("", Text::as_str);
             let all = if given.is_empty() { library } else { format!("{given};{library}") };
             options.extern_libs = Text::new(&all);
         }

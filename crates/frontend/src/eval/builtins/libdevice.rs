@@ -144,16 +144,14 @@ impl Evaluator<'_> {
     /// The path of a library of the option `extern_libs`; an empty one for what comes with the compiler, and where the launch names
     /// none.
     fn library_of_launch(&self, library: &str) -> Eval<String> {
-        let Some(text) = self.options.extern_libs.filter(|_| library != "libdevice") else {
+        if library == "libdevice" || self.options.extern_libs.is_none() {
             return Ok(String::new());
-        };
-        let named: Vec<(&str, &str)> =
-            text.as_str().split(';').filter_map(|entry| entry.split_once('=')).collect();
-        match named.iter().find(|(name, _)| *name == library) {
-            Some((_, path)) => Ok((*path).to_string()),
+        }
+        match self.options.library(library) {
+            Some(path) => Ok(path.to_string()),
             None if library.is_empty() => Ok(String::new()),
             None => {
-                let names: Vec<&str> = named.iter().map(|(name, _)| *name).collect();
+                let names: Vec<&str> = self.options.libraries().map(|(name, _)| name).collect();
                 let message = format!("the option extern_libs names no library `{library}`");
                 Err(self.error(message).note(format!("it names {}", names.join(", "))).into())
             }

@@ -69,11 +69,9 @@ impl Evaluator<'_> {
 
     /// Whether the launch reaches other ranks by NVSHMEM's functions: where `extern_libs` names its library.
     pub(super) fn ranks_by_library(&mut self) -> Eval<Value> {
-        let libraries = self.options.extern_libs.map(|text| text.as_str()).unwrap_or_default();
-        let named = libraries.split(';').filter_map(|entry| entry.split_once('='));
-        let path = named.into_iter().find(|(name, _)| *name == "nvshmem").map(|(_, path)| path.to_string());
-        if let Some(path) = &path {
-            let (root, path) = (self.module.root(), self.module.attr(AttrKind::Str(path.as_str().into())));
+        let path = self.options.library("nvshmem");
+        if let Some(path) = path {
+            let (root, path) = (self.module.root(), self.module.attr(AttrKind::Str(path.into())));
             self.module.set_attr(root, launch::NVSHMEM, path);
         }
         Ok(Value::from_host(HostValue::Bool(path.is_some())))
