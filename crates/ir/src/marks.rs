@@ -49,6 +49,8 @@ marks! {
     ORDERED = "tilewright.ordered";
     /// On a buffer and on a barrier of a kernel written for one warp: they are those of all warps of the program.
     ALL_WARPS = "ttg.all_warps";
+    /// On a loop: its prefetches bring, each a part, what all warps load.
+    SHARED_PREFETCHES = "ttg.shared_prefetches";
     /// Which warp makes the tensor map.
     MAKER = "tilewright.warp";
     /// Copies to global memory follow, which several warps issue.

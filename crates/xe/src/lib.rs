@@ -14,6 +14,7 @@
 pub mod asm;
 pub mod compile;
 pub mod gathered_dots;
+pub mod keep_in_step;
 mod lane_sums;
 pub mod lines;
 pub mod lower;

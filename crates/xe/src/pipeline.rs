@@ -20,7 +20,7 @@
 //! SPIR-V                                                                  (as LLVM IR: Listing 5)
 //! ```
 
-use crate::{gathered_dots, lane_sums, order_dots};
+use crate::{gathered_dots, keep_in_step, lane_sums, order_dots};
 use tilewright_passes::hopper::{allocate_warp_groups, distribute_ctas, lower_tma};
 use tilewright_passes::pass::{DCE, Property, Row};
 use tilewright_passes::transform::{
@@ -83,6 +83,10 @@ pub static PASSES: &[Row] = &[
     Row { pass: DCE, why: "what the passes before it replaced" },
     Row { pass: allocate_shared::PASS, why: "buffers and scratch are final: their offsets" },
     Row { pass: membar::PASS, why: "barriers depend on which buffers lie in the same place" },
+    Row {
+        pass: keep_in_step::PASS,
+        why: "which loops have barriers is known: a split one must not meet another",
+    },
 ];
 
 /// Thread by thread.

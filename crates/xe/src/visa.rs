@@ -3,7 +3,7 @@
 //! The compiler's own functions for blocks write the eight words that say where a block is anew for each message. Here they are a value of the program: a word
 //! a lane, of which a loop changes the one that moves. And what a message brings stays in the registers where it was put: a DPAS names a part of it.
 //!
-//! `raw_sends.UNIT.WORDS.0.REGISTERS (M1, 1) 0 DESCRIPTOR words none result` is a message to a unit (15: memory) with so many registers of words, which brings
+//! `raw_sends.UNIT.WORDS.SENT.BROUGHT (M1, 1) 0 DESCRIPTOR words data result` is a message to a unit (15: memory) with so many registers of words and of data, which brings
 //! so many. Its shape stands in a word, and, for who reads the text, in a comment. `dpas.A.B.8.ROWS (M1, 16) result sum second first` counts the place
 //! of the second operand in bytes, that of the first in registers. Registers have 64 bytes; `V0` is none.
 
@@ -20,7 +20,7 @@ pub enum Form {
     Turned,
 }
 
-/// A message that brings a block, or several beside each other.
+/// A message that brings a block, or several beside each other, or stores one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Message {
     /// Bits of an element.
@@ -35,8 +35,9 @@ pub struct Message {
     pub form: Form,
 }
 
-/// Opcode of the message that loads a block.
+/// Opcodes of the messages that load and store a block.
 const LOAD: u32 = 3;
+const STORE: u32 = 7;
 /// That both caches keep it.
 const CACHED: u32 = 4 << 17;
 
@@ -56,14 +57,14 @@ impl Message {
         Ty::vector(Scalar::I64, (self.registers() / 2) as u8)
     }
 
-    fn descriptor(&self) -> u32 {
+    fn descriptor(&self, opcode: u32) -> u32 {
         let form = match self.form {
             Form::Rows => 0,
             Form::Packed => 0x80,
             Form::Turned => 0x8000,
         };
         // One register of words, of 64-bit addresses; elements of 8, 16, 32 bits are 0, 1, 2.
-        1 << 25 | (self.bits.trailing_zeros() - 3) << 9 | form | LOAD
+        1 << 25 | (self.bits.trailing_zeros() - 3) << 9 | form | opcode
     }
 
     fn comment(&self) -> String {
@@ -74,7 +75,7 @@ impl Message {
     pub fn load(&self, of: Option<u32>) -> String {
         let registers = self.registers();
         // There are five bits for the number, of which the last says 32, too.
-        let descriptor = self.descriptor() | registers.min(31) << 20;
+        let descriptor = self.descriptor(LOAD) | registers.min(31) << 20;
         of_register(of, 1, |words| {
             format!(
                 "raw_sends.15.1.0.{registers} (M1, 1) 0x0:ud {descriptor:#x}:ud {words} V0.0 $0.0 {}",
@@ -83,9 +84,20 @@ impl Message {
         })
     }
 
+    /// Stores it: the words, or what has them in one of its registers, and the rows.
+    pub fn store(&self, of: Option<u32>) -> String {
+        let (registers, descriptor) = (self.registers(), self.descriptor(STORE));
+        of_register(of, 0, |words| {
+            format!(
+                "raw_sends.15.1.{registers}.0 (M1, 1) 0x0:ud {descriptor:#x}:ud {words} $1.0 V0.0 {}",
+                self.comment()
+            )
+        })
+    }
+
     /// Brings it into the caches: the words, or what has them in one of its registers.
     pub fn prefetch(&self, of: Option<u32>) -> String {
-        let descriptor = self.descriptor() | CACHED;
+        let descriptor = self.descriptor(LOAD) | CACHED;
         of_register(of, 0, |words| {
             format!(
                 "raw_sends.15.1.0.0 (M1, 1) 0x0:ud {descriptor:#x}:ud {words} V0.0 V0.0 {}",
@@ -112,6 +124,16 @@ pub const PAIR: &str = "{\n.decl W v_type=G type=d num_elts=32 align=GRF alias=<
 /// The same added to both, in their place: the result, the words that are added, both.
 pub const ADD_TO_PAIR: &str = "{\n.decl W v_type=G type=d num_elts=32 align=GRF alias=<$0, 0>\n\
     add (M1_NM, 32) W(0,0)<1> W(0,0)<1;1,0> $1(0,0)<0;16,1>\n}\n";
+
+/// Tells the unit of barriers (3) that the warp has arrived at that of its work group: the words, of which one counts.
+pub const ARRIVE: &str = "raw_sends.3.1.0.0 (M1, 1) 0x0:ud 0x2000004:ud $0.0 V0.0 V0.0";
+/// The lane that has that one.
+pub const ARRIVALS: i64 = 2;
+
+/// The word: how many warps the barrier waits for, and how many of them arrive.
+pub fn arrivals(num_warps: u32) -> u32 {
+    num_warps << 24 | num_warps << 16
+}
 
 /// An operand of a DPAS: a part of what a message brought.
 #[derive(Debug, Clone, Copy)]
@@ -180,6 +202,9 @@ mod tests {
         let rows = Message { bits: 16, rows: 8, columns: 16, blocks: 1, form: Form::Rows };
         assert_eq!((rows.registers(), rows.word()), (4, 0x70f));
         assert!(rows.load(None).contains(" 0x2400203:ud "), "{}", rows.load(None));
+        assert!(
+            rows.store(None).starts_with("raw_sends.15.1.4.0 (M1, 1) 0x0:ud 0x2000207:ud $0.0 $1.0 V0.0")
+        );
         let whole = Message { rows: 32, blocks: 2, ..rows };
         assert_eq!((whole.registers(), whole.word()), (32, 0x1_1f0f));
         assert!(

@@ -283,7 +283,8 @@ fn native_code_of_rows_and_vectors() {
 }
 
 /// 32 products of 8×16 by 16×16 a warp, as many as the arithmetic needs, one load of the first operand and two of the second (Listing 5), and a prefetch of each,
-/// which is a load to nowhere. The rest: an addition for each two messages' places, the loop, and waits for registers, which do nothing else.
+/// which is a load to nowhere. The rest: an addition for each two messages' places, the loop, the message that the warp is there, and waits for registers and for the
+/// other warps, which do nothing else.
 #[test]
 fn native_code_of_the_product_of_the_paper() {
     let (native, listing) = native(&matmul("fp16", "fp32", [256, 256, 32], 32), true);
@@ -291,12 +292,22 @@ fn native_code_of_the_product_of_the_paper() {
     let l = main_loop(&listing);
     let counts = ["dpas.8x8", "load_block2d.ugm.d16v", "load_block2d.ugm.d16."].map(|name| count(l, name));
     assert_eq!(counts, [32, 2, 1 + 2]);
-    let rest = ["add", "cmp", "jmpi", "sync"].map(|name| count(l, name));
-    assert_eq!(rest[..3], [3 + 1, 1, 2], "{l:?}");
-    assert!(rest[3] <= 6, "{l:?}");
+    let rest = ["add", "cmp", "jmpi", "signal", "sync"].map(|name| count(l, name));
+    assert_eq!(rest[..4], [3 + 1, 1, 2, 1], "{l:?}");
+    assert!(rest[4] <= 7, "{l:?}");
     assert_eq!(count(l, ""), 37 + rest.iter().sum::<usize>(), "{l:?}");
+    // The result, of 8 rows and 16 columns each.
+    assert_eq!(
+        listing
+            .instructions
+            .iter()
+            .filter(|(name, _)| name.starts_with("store_block2d"))
+            .map(|(_, n)| n)
+            .sum::<usize>(),
+        16
+    );
     // At most a fifth of what is no wait.
-    assert!(5 * (count(l, "") - 37 - rest[3]) <= count(l, "") - rest[3]);
+    assert!(5 * (count(l, "") - 37 - rest[4]) <= count(l, "") - rest[4]);
 }
 
 /// How many additions of a loop are for the places of two messages: on two registers at once.
@@ -345,6 +356,34 @@ fn sums_over_lanes_leave_loops_that_have_registers() {
 }
 
 /// The remarks of a kernel.
+/// Where all warps prefetch for each other, and nothing else in the loop takes the barrier of the work group.
+#[test]
+fn warps_that_share_blocks_stay_in_step() {
+    const LOOP: &str = "\
+def kernel(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    a_blocks = tl.make_tensor_descriptor(a, [BM, K], [K, 1], [BM, BK])
+    b_blocks = tl.make_tensor_descriptor(b, [K, BN], [BN, 1], [BK, BN])
+    most = tl.full((BN,), float('-inf'), tl.float32)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        acc = tl.dot(a_blocks.load([0, k]), b_blocks.load([k, 0]), acc)
+        most = tl.maximum(most, MOST)
+    tl.store(c + tl.arange(0, BM)[:, None] * BN + tl.arange(0, BN)[None, :], acc + most[None, :])
+";
+    let halves = |most: &str, num_warps, num_stages| {
+        let options = Options { num_warps, num_stages, ..Options::default() };
+        let signature = "*fp16:16, *fp16:16, *fp32:16, i32:16, 64, 64, 32";
+        let module = behind(&LOOP.replace("MOST", most), signature, &options, None);
+        let text = tilewright_ir::print(&module.unwrap_or_else(|e| panic!("{e}")));
+        let body = text.split_once("scf.for").map_or("", |(_, rest)| rest).to_string();
+        ["ttg.barrier_arrive", "ttg.barrier_wait"].map(|name| body.matches(name).count())
+    };
+    assert_eq!(halves("k", 4, 3), [1, 1]);
+    assert_eq!(halves("k", 1, 3), [0, 0], "one warp");
+    assert_eq!(halves("k", 4, 1), [0, 0], "no prefetches");
+    assert_eq!(halves("tl.max(acc, axis=0)", 4, 3), [0, 0], "a barrier in between");
+}
+
 fn remarks(source: &str, signature: &str, num_warps: u32) -> Vec<String> {
     let options = Options { num_warps, ..Options::default() };
     let module = behind(source, signature, &options, None).unwrap_or_else(|e| panic!("{e}"));

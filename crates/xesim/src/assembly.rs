@@ -1,4 +1,4 @@
-//! Inline assembly in vISA (`SPV_INTEL_inline_assembly`): messages that bring blocks of two dimensions, DPAS, and accesses by lanes that a mask has.
+//! Inline assembly in vISA (`SPV_INTEL_inline_assembly`): messages that bring blocks of two dimensions and such that arrive at a barrier, DPAS, and accesses by lanes that a mask has.
 //!
 //! What a message brings into registers as 64-bit words is a block as memory has it: nothing but a DPAS may take it, a part of the right form. Elements of other
 //! types are those of the lanes: a column of 16, a row or a word of packed rows each.
@@ -35,8 +35,12 @@ const REGISTERS: usize = 32;
 pub(crate) enum Assembly {
     /// Loads a block, into so many registers; the words are a value, or this one of its registers.
     Load(Shape, Form, usize, Option<usize>),
+    /// Stores one.
+    Store(Shape, Option<usize>),
     /// Brings it into the caches.
     Prefetch(Shape, Option<usize>),
+    /// Arrives at the barrier of the work group.
+    Arrive,
     /// Words of two messages in one value.
     Pair,
     /// The same added to both.
@@ -113,6 +117,9 @@ fn read(text: &str, constraints: &str) -> Assembly {
     if text == "lsc_atomic_icas.ugm (M1, 16) $0:d16c32 flat[$1]:a64 $2 $3" && constraints == "=rw,rw,rw,rw" {
         return Assembly::SwapHalf;
     }
+    if text == "raw_sends.3.1.0.0 (M1, 1) 0x0:ud 0x2000004:ud $0.0 V0.0 V0.0" && constraints == "rw" {
+        return Assembly::Arrive;
+    }
     let known = message(text, constraints)
         .or_else(|| dpas(text, constraints))
         .or_else(|| masked(text, constraints))
@@ -144,10 +151,11 @@ fn of_register(text: &str, operand: usize) -> (String, Option<usize>) {
 }
 
 fn message(text: &str, constraints: &str) -> Option<Assembly> {
-    let (text, register) = of_register(text, if constraints == "rw" { 0 } else { 1 });
+    let (text, register) = of_register(text, usize::from(constraints.starts_with('=')));
     let (code, shape) = text.split_once(" // ")?;
-    let rest = code.strip_prefix("raw_sends.15.1.0.")?;
+    let (sent, rest) = code.strip_prefix("raw_sends.15.1.")?.split_once('.')?;
     let (registers, rest) = rest.split_once(" (M1, 1) 0x0:ud 0x")?;
+    let sent: usize = sent.parse().ok()?;
     let (descriptor, operands) = rest.split_once(":ud ")?;
     let (registers, descriptor): (usize, _) =
         (registers.parse().ok()?, u32::from_str_radix(descriptor, 16).ok()?);
@@ -157,14 +165,27 @@ fn message(text: &str, constraints: &str) -> Option<Assembly> {
     let bits = 8 << (descriptor >> 9 & 7);
     let shape = Shape { bits, rows, columns, blocks };
     // One register of words, and what says how caches keep it.
-    let form = match descriptor & !(7 << 9 | 31 << 20 | 7 << 17) {
-        0x200_0003 => Form::Rows,
+    let what = descriptor & !(7 << 9 | 31 << 20 | 7 << 17);
+    let form = match what {
+        0x200_0003 | 0x200_0007 => Form::Rows,
         0x200_0083 => Form::Transform,
         0x200_8003 => Form::Transpose,
         _ => return None,
     };
     let fills = rows.checked_mul(columns)?.checked_mul(blocks)?.checked_mul(bits)? as usize / 512;
+    let store = what == 0x200_0007;
+    if store != (sent > 0) {
+        return None;
+    }
     match (operands, constraints) {
+        ("$0.0 $1.0 V0.0", "rw,rw")
+            if store
+                && registers == 0
+                && sent == fills
+                && descriptor == what | (bits.trailing_zeros() - 3) << 9 =>
+        {
+            Some(Assembly::Store(shape, register))
+        }
         ("$0.0 V0.0 V0.0", "rw") if registers == 0 && form == Form::Rows && descriptor >> 20 & 31 == 0 => {
             Some(Assembly::Prefetch(shape, register))
         }
@@ -244,6 +265,13 @@ impl Translator<'_> {
                 let place = self.words(i, shape, register)?;
                 self.block_load(i, shape, form, registers, &place)
             }
+            Some(Assembly::Store(shape, register)) => {
+                let (place, rows) = (self.words(i, shape, register)?, self.value(id_of(i, 2)?)?);
+                if rows.len() != (shape.rows * shape.blocks) as usize {
+                    return Err(unsupported(i, "rows of this shape"));
+                }
+                self.transfer(i, "write_flat_", shape, Form::Rows, &place, rows).map(|_| ())
+            }
             Some(Assembly::Pair) => self.pair(i),
             Some(Assembly::AddToPair) => self.add_to_pair(i),
             Some(Assembly::Prefetch(shape, register)) => {
@@ -261,6 +289,7 @@ impl Translator<'_> {
                 self.set(i, made)
             }
             Some(Assembly::SwapHalf) => self.swap_half(i),
+            Some(Assembly::Arrive) => self.barrier_message(i),
             Some(Assembly::Masked { load, bits, count }) => self.masked(i, load, bits, count),
             Some(Assembly::Other(text)) => Err(unsupported(i, &format!("the assembly `{text}`"))),
             None => Err(unsupported(i, "assembly that is not declared")),
@@ -281,6 +310,18 @@ impl Translator<'_> {
         ));
         self.op(format!("cvt.u32.u16 {word}, {seen};"));
         self.set(i, vec![word])
+    }
+
+    /// The third word says how many sub-groups arrive, and how many there are, in a byte each.
+    fn barrier_message(&mut self, i: &Instruction) -> Result<(), Error> {
+        let own = self.only(i, 1, 'r')?;
+        let word = self.shuffled(&Type::Int(32), "idx", &own, "2")?;
+        let (said, bad) = (self.reg('r'), self.reg('p'));
+        self.op(format!("mul.lo.u32 {said}, %subs, 0x1010000;"));
+        self.op(format!("setp.ne.u32 {bad}, {word}, {said};"));
+        self.trap(&bad, "the third word must say twice how many sub-groups the work group has");
+        self.arrive(false);
+        Ok(())
     }
 
     fn zeros(&mut self, count: usize) -> Regs {

@@ -16,10 +16,12 @@ const MEMORIES: u64 = 0x80 | 0x100 | 0x200;
 
 /// Whether [`Translator::group`] knows an operation.
 pub(crate) fn is(op: Op) -> bool {
-    shuffle(op).is_some()
-        || reduction(op).is_some()
-        || atomic(op).is_some()
-        || matches!(op, Op::ControlBarrier | Op::MemoryBarrier)
+    shuffle(op).is_some() || reduction(op).is_some() || atomic(op).is_some() || is_barrier(op)
+}
+
+fn is_barrier(op: Op) -> bool {
+    let split = matches!(op, Op::ControlBarrierArriveINTEL | Op::ControlBarrierWaitINTEL);
+    split || matches!(op, Op::ControlBarrier | Op::MemoryBarrier)
 }
 
 /// The mode of `shfl`, and the operand with the value.
@@ -69,7 +71,7 @@ fn atomic(op: Op) -> Option<(&'static str, char)> {
 impl Translator<'_> {
     pub(crate) fn group(&mut self, i: &Instruction) -> Result<(), Error> {
         let op = i.class.opcode;
-        if op == Op::ControlBarrier || op == Op::MemoryBarrier {
+        if is_barrier(op) {
             return self.barrier(i);
         }
         if atomic(op).is_some() {
@@ -162,6 +164,9 @@ impl Translator<'_> {
     fn barrier(&mut self, i: &Instruction) -> Result<(), Error> {
         let control = i.class.opcode == Op::ControlBarrier;
         let scope = self.number(i, 0)?;
+        if matches!(i.class.opcode, Op::ControlBarrierArriveINTEL | Op::ControlBarrierWaitINTEL) {
+            return self.split_barrier(i, scope);
+        }
         let semantics = self.number(i, if control { 2 } else { 1 })?;
         if semantics & MEMORIES == 0 {
             return Err(unsupported(i, "a barrier that orders no memory"));
@@ -173,6 +178,7 @@ impl Translator<'_> {
                 if self.number(i, 1)? <= DEVICE {
                     self.op("fence.acq_rel.gpu;");
                 }
+                self.trap("%arrived", "a barrier between the two halves of a split one");
                 self.op("bar.sync 0;");
             }
             (true, SUB_GROUP) => self.op(format!("bar.warp.sync {mask:#x};")),
@@ -182,6 +188,38 @@ impl Translator<'_> {
             _ => return Err(unsupported(i, "this scope")),
         }
         Ok(())
+    }
+
+    /// A half of a barrier of the work group. To PTX it is one of a cluster, of one group.
+    fn split_barrier(&mut self, i: &Instruction, scope: u64) -> Result<(), Error> {
+        if scope != WORK_GROUP {
+            return Err(unsupported(i, "this scope"));
+        }
+        let orders = self.number(i, 2)? & MEMORIES != 0;
+        if orders && self.number(i, 1)? <= DEVICE {
+            self.op("fence.acq_rel.gpu;");
+        }
+        match i.class.opcode {
+            Op::ControlBarrierArriveINTEL => self.arrive(orders),
+            _ => self.wait_for_arrivals(),
+        }
+        Ok(())
+    }
+
+    /// The first half. One that orders no memory is relaxed, and what waits for it then sees nothing by it.
+    pub(crate) fn arrive(&mut self, orders: bool) {
+        self.trap("%arrived", "arrives again without having waited");
+        let order = if orders { "release" } else { "relaxed" };
+        self.op(format!("barrier.cluster.arrive.{order};"));
+        self.op("setp.eq.u32 %arrived, 0, 0;");
+    }
+
+    fn wait_for_arrivals(&mut self) {
+        let bad = self.reg('p');
+        self.op(format!("not.pred {bad}, %arrived;"));
+        self.trap(&bad, "waits at a split barrier without having arrived");
+        self.op("barrier.cluster.wait.acquire;");
+        self.op("setp.ne.u32 %arrived, 0, 0;");
     }
 
     fn atomic(&mut self, i: &Instruction) -> Result<(), Error> {

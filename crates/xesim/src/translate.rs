@@ -68,6 +68,7 @@ impl Kernel {
         }
         let params = arguments.len();
         t.inline(f, arguments)?;
+        t.trap("%arrived", "ends without having waited where it arrived");
         t.op("ret;");
         Ok(t.finish(items, params))
     }
@@ -146,7 +147,7 @@ impl Translator<'_> {
         self.head.push((line, 0, None));
     }
 
-    /// Lanes beyond the sub-group's end; `%lane`, `%sub` and `%item` are set.
+    /// Lanes beyond the sub-group's end; `%lane`, `%sub` and `%item` are set. `%arrived`: between the halves of a split barrier.
     fn start(&mut self) {
         for line in [
             "mov.u32 %lane, %tid.x;".to_string(),
@@ -158,6 +159,7 @@ impl Translator<'_> {
             format!("mad.lo.u32 %item, %sub, {}, %lane;", self.lanes),
             format!("setp.ge.u32 %beyond, %lane, {};", self.lanes),
             "@%beyond exit;".into(),
+            "setp.ne.u32 %arrived, 0, 0;".into(),
         ] {
             self.in_head(line);
         }
@@ -193,7 +195,7 @@ impl Translator<'_> {
             plain(format!(".reg .{ty} %{class}<{}>;", n + 1));
         }
         plain(".reg .b32 %lane, %sub, %subs, %item, %items;".into());
-        plain(".reg .pred %beyond;".into());
+        plain(".reg .pred %beyond, %arrived;".into());
         lines.extend(self.head);
         lines.extend(self.body);
         lines.push(("}".into(), 0, None));

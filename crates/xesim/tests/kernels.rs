@@ -122,6 +122,39 @@ fn a_race_in_local_memory_is_reported() {
     assert!(found.iter().all(|f| !f.message.contains("line ")), "{found:#?}");
 }
 
+/// `total` with other instructions in the place of its barrier.
+fn total_by(barriers: &[&str], order: &str) -> (Vec<Finding>, Vec<f32>) {
+    let barrier = TOTAL.lines().find(|l| l.contains("OpControlBarrier")).unwrap();
+    let lines = barriers.iter().map(|name| format!("OpControlBarrier{name} %uint_2 %uint_2 {order}"));
+    total(&with(TOTAL, barrier, &lines.collect::<Vec<_>>().join("\n")))
+}
+
+#[test]
+fn a_split_barrier_orders_memory_where_it_says_so() {
+    let halves = ["ArriveINTEL", "WaitINTEL"];
+    assert_eq!(total_by(&halves, "%uint_272"), (vec![], vec![2016.0, 6112.0]));
+    let (found, _) = total_by(&halves, "%uint_0");
+    assert!(found.iter().any(|f| f.kind == FindingKind::SharedRace), "{found:#?}");
+}
+
+#[test]
+fn halves_of_a_barrier_come_in_pairs() {
+    let (arrive, wait) = ("ArriveINTEL", "WaitINTEL");
+    for (barriers, message) in [
+        (&[wait][..], "without having arrived"),
+        (&[arrive, arrive, wait], "arrives again without having waited"),
+        (&[arrive, "", wait], "a barrier between the two halves of a split one"),
+        (&[arrive, wait, wait], "without having arrived"),
+    ] {
+        let (found, _) = total_by(barriers, "%uint_272");
+        assert!(found.iter().any(|f| f.message.contains(message)), "{barriers:?}: {found:#?}");
+    }
+    let end = "%if_end18 = OpLabel";
+    let arrives = format!("{end}\nOpControlBarrierArriveINTEL %uint_2 %uint_2 %uint_272");
+    let (found, _) = total(&with(TOTAL, end, &arrives));
+    assert!(found.iter().any(|f| f.message.contains("ends without having waited")), "{found:#?}");
+}
+
 #[test]
 fn local_memory_that_nothing_wrote_is_reported() {
     let store = TOTAL.lines().find(|l| l.contains("OpStore")).unwrap();

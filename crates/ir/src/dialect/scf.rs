@@ -24,6 +24,7 @@ crate::dialect! {
         index(Unrelated)
         types(Is("upper_bound", Same("lower_bound")), Is("step", Same("lower_bound")))
         effects()
+        marks(SHARED_PREFETCHES)
         verify verify_for
     }
 

@@ -467,6 +467,23 @@ crate::dialect! {
         format "attr-dict"
     }
 
+    /// The warp is at the barrier of the work group, and goes on: the first half of a split barrier. No memory is ordered.
+    op BarrierArrive = "barrier_arrive" {
+        index(Unrelated)
+        types()
+        effects(ORDER)
+        format "attr-dict"
+    }
+
+    /// Waits until all warps have arrived (`barrier_arrive`) as often as this one: the second half of a split barrier. Between both the warp must not wait at
+    /// the same barrier otherwise. No memory is ordered.
+    op BarrierWait = "barrier_wait" {
+        index(Unrelated)
+        types()
+        effects(MEET)
+        format "attr-dict"
+    }
+
     /// The index of the warp within the enclosing scope; in a kernel written for one warp, within the program.
     op WarpId = "warp_id" {
         results(result)

@@ -20,11 +20,12 @@
 //! }
 //! ```
 //!
+//! The loop is marked where several warps share them ([`marks::SHARED_PREFETCHES`]).
 //! Behind the loop's end prefetches bring what is not needed, or nothing where the matrix ends.
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::dialect::{scf, tt};
-use tilewright_ir::{Builder, Module, Op, Type, Value};
+use tilewright_ir::{AttrKind, Builder, Module, Op, Type, Value, launch, marks};
 
 use crate::analysis::affine::{Affine, Poly};
 use crate::analysis::scope;
@@ -50,8 +51,14 @@ pub const PASS: Pass = Pass {
 pub fn run(module: &mut Module, target: &TargetInfo, num_stages: u32) {
     let loops = module.all_ops(module.root()).into_iter().filter_map(|op| scf::For::cast(module, op));
     for l in loops.collect::<Vec<_>>() {
-        for block in blocks(module, target, l, num_stages) {
-            place(module, l, &block);
+        let blocks = blocks(module, target, l, num_stages);
+        for block in &blocks {
+            place(module, l, block);
+        }
+        let is_of_one = launch::warps_of_program(module).is_some() || scope::num_warps(module, l.0) == 1;
+        if !blocks.is_empty() && !is_of_one {
+            let unit = module.attr(AttrKind::Unit);
+            module.set_attr(l.0, marks::SHARED_PREFETCHES, unit);
         }
     }
 }

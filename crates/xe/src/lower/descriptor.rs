@@ -3,7 +3,7 @@
 //! A block is loaded by messages that bring it as the lanes have it: a row in a register, a column a lane; what is only the second operand of dots comes
 //! as these take it, two or four rows in a word. A message wants of the matrix what [`Lower::surface`] says. Where that does not hold, which is decided
 //! when the kernel runs, and for blocks of shapes that no message has, each lane loads its elements. There are two loops then, with the decision in front of
-//! them: what is in the way of nobody costs no registers. Stores are made element by element: the compiler drops stores of blocks.
+//! them: what is in the way of nobody costs no registers. A store is both in any case, with the decision in front of it.
 
 use std::collections::BTreeMap;
 
@@ -604,28 +604,96 @@ impl Lower<'_, '_> {
         let ty = self.value_ty(src);
         let (layout, element) = (self.layout(ty)?, self.elem_ty(ty)?);
         let regs: Regs = self.regs(src)?;
-        let bits = memory_bits(element);
-        let words = Words::of(1, bits);
-        let owner = self.is_owner(&layout);
-        let mut places = self.places(&desc, &at, &layout, bits / 8);
-        let whole = self.is_inside(&desc, &at, &layout);
+        let (owner, bytes) = (self.is_owner(&layout), memory_bits(element) / 8);
+        let mut places = self.places(&desc, &at, &layout, bytes);
+        let messages = match self.stored(store, &layout, element)?.filter(|_| owner.is_none()) {
+            Some(transfer) => Some((transfer.surface.fits, self.stores(&transfer, &layout, element)?)),
+            None => None,
+        };
+        let quick = match &messages {
+            Some((fits, _)) => *fits,
+            None => self.is_inside(&desc, &at, &layout),
+        };
         let (here, preheader) = (self.b.block(), self.b.preheader());
         let [all, some, done] = [(); 3].map(|()| self.b.create_block(here, preheader, &[]));
-        self.b.cond_br(whole, all, &[], some, &[]);
-        for (block, is_whole) in [(all, true), (some, false)] {
-            self.b.switch_to(block);
-            for r in layout.unique_registers() {
-                let (ptr, inside) = self.element(&mut places, &layout, r);
-                let pred = self.all(&[owner, inside.filter(|_| !is_whole)]);
-                let value: SmallVec<[Value; 4]> = self.words_of(&[regs[r as usize]], words);
-                self.store_words(ptr, &value, words, pred);
+        self.b.cond_br(quick, all, &[], some, &[]);
+        self.b.switch_to(all);
+        match messages {
+            Some((_, messages)) => {
+                let rows = self.words_of_block(&regs, &layout, Form::Rows, element);
+                for ((text, words), rows) in messages.into_iter().zip(rows) {
+                    self.b.asm(&text, "rw,rw", Effect::Write, &[], &[words, rows]);
+                }
             }
-            // What was computed in one is not there in the other.
-            places.axes.iter_mut().for_each(|axis| axis.steps.clear());
-            self.b.br(done, &[]);
+            None => self.store_elements(&mut places, &layout, &regs, element, owner, false),
         }
+        // What was computed in one is not there in the other.
+        places.axes.iter_mut().for_each(|axis| axis.steps.clear());
+        self.b.br(done, &[]);
+        self.b.switch_to(some);
+        self.store_elements(&mut places, &layout, &regs, element, owner, true);
+        self.b.br(done, &[]);
         self.b.switch_to(done);
+        // What was there before both is there behind them.
+        self.hooks.words.iter_mut().filter(|k| k.block == Some(here)).for_each(|k| k.block = Some(done));
         Ok(())
+    }
+
+    /// How messages store a block, if any do: a row in a register, a column a lane.
+    fn stored(
+        &mut self,
+        store: tt::DescriptorStore,
+        layout: &TileLayout,
+        element: Ty,
+    ) -> Result<Option<Transfer>> {
+        let m = self.m;
+        let (&[rows, columns], &[row, column]) = (layout.shape(), store.indices(m)) else { return Ok(None) };
+        let (desc, bits) = (self.described(store.desc(m))?, element.bits());
+        let by_columns = (0..LANES).all(|lane| layout.coords(0, lane, 0)[..] == [0, lane]);
+        let has_form = matches!(bits, 16 | 32) && !element.is_ptr() && rows % 8 == 0 && columns % LANES == 0;
+        // They begin at whole words.
+        let at_words = u32::from(self.divisor(column)) >= (32 / bits.max(1)).trailing_zeros();
+        if !has_form || !by_columns || !at_words {
+            return Ok(None);
+        }
+        let right = self.is_not_negative(column, 0);
+        let place = Place { desc: store.desc(m), row, column, form: Form::Rows, bits };
+        Ok(self.surface(&desc, bits / 8, right).map(|surface| Transfer { surface, place }))
+    }
+
+    /// The messages that store a block, and their words.
+    fn stores(
+        &mut self,
+        transfer: &Transfer,
+        layout: &TileLayout,
+        element: Ty,
+    ) -> Result<Vec<(String, Value)>> {
+        let message = unit(Form::Rows, element);
+        let (corners, _) = Self::corners(layout, Form::Rows, element);
+        let one = |corner| {
+            let words = self.words(transfer, &message, corner)?;
+            Ok((message.store(words.register), words.value))
+        };
+        corners.into_iter().map(one).collect()
+    }
+
+    /// Stores a block element by element, with a look at each whether it is in the tensor, or without.
+    fn store_elements(
+        &mut self,
+        places: &mut Places,
+        layout: &TileLayout,
+        regs: &Regs,
+        element: Ty,
+        owner: Option<Value>,
+        looks: bool,
+    ) {
+        let words = Words::of(1, memory_bits(element));
+        for r in layout.unique_registers() {
+            let (ptr, inside) = self.element(places, layout, r);
+            let pred = self.all(&[owner, inside.filter(|_| looks)]);
+            let value: SmallVec<[Value; 4]> = self.words_of(&[regs[r as usize]], words);
+            self.store_words(ptr, &value, words, pred);
+        }
     }
 
     /// Whether all of a block is in the tensor, the same in all lanes.

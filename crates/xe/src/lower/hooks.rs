@@ -67,6 +67,10 @@ impl Hooks for Xe {
                 _ => return Ok(false),
             },
             Some(Opcode::Ttg(ttg::Kind::ConvertLayout)) => return Ok(l.is_between(op)),
+            Some(Opcode::Ttg(ttg::Kind::BarrierArrive)) => l.barrier_arrive(),
+            Some(Opcode::Ttg(ttg::Kind::BarrierWait)) => {
+                l.b.intrinsic("xe.barrier_wait", Effect::Write, None, &[]);
+            }
             Some(Opcode::Scf(scf::Kind::For)) => return l.versioned_loop(scf::For(op)),
             _ => return Ok(false),
         }

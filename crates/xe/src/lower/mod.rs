@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `xe.id.NAME` | a built-in variable of SPIR-V; `.x`, `.y`, `.z` behind it where it is a vector |
 //! | `xe.barrier`, `xe.warp_barrier` | waits for the items of the work group, of the sub-group |
+//! | `xe.barrier_wait` | waits until all sub-groups of the work group have arrived |
 //! | `xe.shuffle`, `xe.shuffle_xor` | the word of another lane |
 //! | `xe.reduce.OP` | an operation on the numbers of all lanes |
 //! | `xe.cl.NAME` | a function of `OpenCL.std` |
@@ -13,7 +14,8 @@
 //! | `xe.fence.SCOPE.ORDER` | what is before it is done before what is behind it |
 //! | `__builtin_IB_…` | a function of Intel's compiler: DPAS |
 //!
-//! Messages that bring blocks, DPAS that takes parts of these, accesses with a mask, and atomic operations on 16 bits are inline assembly (`crate::visa`).
+//! Messages that bring blocks, DPAS that takes parts of these, accesses with a mask, atomic operations on 16 bits, and that a sub-group has arrived at a split barrier are inline
+//! assembly (`crate::visa`).
 
 mod access;
 mod atomic;

@@ -1,4 +1,4 @@
-//! The words that say where a block is.
+//! The words of messages: those that say where a block is, and that of a barrier.
 //!
 //! A message takes eight: the base of the matrix (two), one less than its bytes in a row, its rows and the bytes from one row to the next, the block's column
 //! and row, and its shape. They are one value, of which a lane has one word. It is made once for messages that differ in place by known numbers:
@@ -12,11 +12,11 @@
 use smallvec::{SmallVec, smallvec};
 use tilewright_ir as ir;
 use tilewright_ir::dialect::{arith, scf};
-use tilewright_llvm::{self as llvm, CastOp, IntPred, Ty, Value};
+use tilewright_llvm::{self as llvm, CastOp, Effect, IntPred, Ty, Value};
 
 use super::descriptor::Transfer;
 use super::{Lower, Result};
-use crate::visa::{Form, Message};
+use crate::visa::{ARRIVALS, ARRIVE, Form, Message, arrivals};
 
 /// The lanes that have a block's column and row.
 const COLUMN: i64 = 5;
@@ -174,6 +174,14 @@ impl Lower<'_, '_> {
         let (own, lane) = (self.lane(), self.b.i32(lane));
         let here = self.b.icmp(IntPred::Eq, own, lane);
         self.b.select(here, word, others)
+    }
+
+    /// Says that the warp has arrived at the barrier of the work group.
+    pub(super) fn barrier_arrive(&mut self) {
+        let word = i64::from(arrivals(self.scope.launched));
+        let (word, none) = (self.b.i32(word), self.b.i32(0));
+        let words = self.in_lane(ARRIVALS, word, none);
+        self.b.asm(ARRIVE, "rw", Effect::Write, &[], &[words]);
     }
 
     /// What is added to words so that the place moves by columns and rows.

@@ -67,6 +67,9 @@ impl Body<'_, '_> {
         if name == "xe.barrier" || name == "xe.warp_barrier" {
             return self.barrier(name == "xe.barrier");
         }
+        if name == "xe.barrier_wait" {
+            return self.barrier_wait();
+        }
         let Some(result) = inst.results().next() else { return Err(unknown()) };
         let ty = self.view.ty(result);
         let args = self.values(inst.args)?;
@@ -199,7 +202,18 @@ impl Body<'_, '_> {
         Ok(())
     }
 
-    /// A function of Intel's compiler.
+    /// Waits until the work group has arrived: the second half of a split barrier, which orders no memory. (Its first half would be two instructions more in each iteration
+    /// than [`ARRIVE`](crate::visa::ARRIVE), whose words a loop does not make anew.)
+    fn barrier_wait(&mut self) -> Result<()> {
+        self.e.needs(Capability::SplitBarrierINTEL);
+        self.e.extension("SPV_INTEL_split_barrier");
+        let (scope, order) = (self.e.number(WORK_GROUP)?, self.e.number(0)?);
+        let operands =
+            vec![Operand::IdScope(scope), Operand::IdScope(scope), Operand::IdMemorySemantics(order)];
+        self.act(Op::ControlBarrierWaitINTEL, operands);
+        Ok(())
+    }
+
     /// Inline assembly, in vISA.
     pub(super) fn assembly(&mut self, inst: &Instruction<'_>) -> Result<()> {
         let params: Vec<Ty> = inst.args.iter().map(|&v| self.view.ty(v)).collect();
