@@ -22,7 +22,7 @@ pub fn markdown() -> String {
          On Intel's GPUs, where there is no such library, `exact` functions are exact; the others are functions of `OpenCL.std` in fp64, or of our own made of \
          these, and for `fp32` rounded once, so that they are within 0.51 ulp. Of `fp64` OpenCL promises 2 ulp for `cbrt`, `log1p` and `rsqrt`, 3 for `exp`, `exp2`, `exp10`, `expm1`, `log`, \
          `log2` and `log10`, 4 for `acos`, `acosh`, `asin`, `asinh`, `cos`, `cosh`, `cospi`, `hypot`, `sin`, `sinh` and `sinpi`, 5 for `atan`, `atanh`, `tan` and `tanh`, 6 for `atan2`, 16 for `erf`, \
-         `erfc`, `pow` and `tgamma`, and nothing for `lgamma`, of `fp32` either. The `fast_` ones are its functions of fp32. Not there: `fma_rd`, `fma_ru`, `fma_rz` of fp64. In the simulator they are the CPU executor's.\n\n\
+         `erfc`, `pow` and `tgamma`, and nothing for `lgamma`, of `fp32` either. The `fast_` ones are its functions of fp32. In the simulator they are the CPU executor's.\n\n\
          | function | arguments | symbol | accuracy |\n| --- | --- | --- | --- |\n",
     );
     for f in all() {

@@ -130,8 +130,8 @@ impl Lower<'_, '_> {
                 let product = self.b.bin(BinOp::FMul, x, y);
                 self.sum(product, z)
             }
+            "fma" => self.fused_with_rest(x, y, z),
             "double2float" => Result { nearest: x, rest: self.b.zero(Ty::F64) },
-            // (Of fp64 the error of a fused multiplication is no number.)
             _ => return None,
         };
         let found = if single { self.narrowed_with_rest(&found) } else { found };
@@ -143,7 +143,12 @@ impl Lower<'_, '_> {
             _ => None,
         };
         Some(match terms.filter(|_| rounding == Rounding::Down) {
-            Some((x, y)) => self.zero_from_above(made, x, y),
+            Some((x, y)) => {
+                let zero = self.b.zero(Ty::F64);
+                let exact = self.b.fcmp(FloatPred::Oeq, found.rest, zero);
+                let below = self.zero_from_above(made, x, y);
+                self.b.select(exact, below, made)
+            }
             None => made,
         })
     }
@@ -195,6 +200,60 @@ impl Lower<'_, '_> {
         let scaled = self.b.bin(BinOp::FMul, scaled, of_y);
         let minus = self.b.fneg(scaled);
         Result { nearest: product, rest: self.fused(x, y, minus) }
+    }
+
+    /// A product and a sum. What rounding has taken is two numbers, whose sum has its sign (Boldo and Muller, "Exact and Approximated Error of the FMA", 2011).
+    /// It is computed of numbers by powers of two, so that nothing is too large or small for it: factors from 1 to 2, and the term no farther from their
+    /// product than it matters. Where the result itself is too large or small, it is that which rounding has taken.
+    fn fused_with_rest(&mut self, x: Value, y: Value, z: Value) -> Result {
+        let nearest = self.fused(x, y, z);
+        let (zero, one) = (self.b.zero(Ty::F64), self.b.float(Ty::F64, 1.0));
+        let infinity = self.b.float(Ty::F64, f64::INFINITY);
+        let mut regular = self.b.bool(true);
+        for (v, more) in [(x, FloatPred::Ogt), (y, FloatPred::Ogt), (z, FloatPred::Oge)] {
+            let size = self.magnitude(v);
+            let (some, finite) = (self.b.fcmp(more, size, zero), self.b.fcmp(FloatPred::Olt, size, infinity));
+            regular = self.b.and(regular, some);
+            regular = self.b.and(regular, finite);
+        }
+        let [x, y, z] = [(x, one), (y, one), (z, zero)].map(|(v, safe)| self.b.select(regular, v, safe));
+        let no_term = self.b.fcmp(FloatPred::Oeq, z, zero);
+        let of_term = self.b.select(no_term, one, z);
+        let [ex, ey, ez] = [x, y, of_term].map(|v| self.opencl("ilogb", Ty::I32, &[v]));
+        let none = self.b.i32(0);
+        let (of_x, of_y, of_product) = (self.b.sub(none, ex), self.b.sub(none, ey), self.b.add(ex, ey));
+        let (x, y) = (self.by_power(x, of_x), self.by_power(y, of_y));
+        let far = self.b.sub(ez, of_product);
+        let (most, least) = (self.b.i32(300), self.b.i32(-300));
+        let above = self.b.icmp(IntPred::Sgt, far, most);
+        let no = self.b.bool(false);
+        let above = self.b.select(no_term, no, above);
+        let below = self.b.icmp(IntPred::Slt, far, least);
+        let near = self.b.select(above, most, far);
+        let near = self.b.select(below, least, near);
+        let by = self.b.sub(near, ez);
+        let z = self.by_power(z, by);
+        let scaled = self.fused(x, y, z);
+        let product = self.b.bin(BinOp::FMul, x, y);
+        let minus = self.b.fneg(product);
+        let of_product_rest = self.fused(x, y, minus);
+        let low = self.sum(z, of_product_rest);
+        let high = self.sum(product, low.nearest);
+        let left = self.b.bin(BinOp::FSub, high.nearest, scaled);
+        let left = self.b.bin(BinOp::FAdd, left, high.rest);
+        let rest = self.b.bin(BinOp::FAdd, left, low.rest);
+        // Of a result that has fewer digits than others, or is none.
+        let down = self.b.sub(none, of_product);
+        let there = self.by_power(nearest, down);
+        let lost = self.b.bin(BinOp::FSub, scaled, there);
+        let kept = self.b.fcmp(FloatPred::Oeq, lost, zero);
+        let kept = self.b.or(kept, above);
+        let rest = self.b.select(kept, rest, lost);
+        Result { nearest, rest: self.b.select(regular, rest, zero) }
+    }
+
+    fn by_power(&mut self, x: Value, exponent: Value) -> Value {
+        self.opencl("ldexp", Ty::F64, &[x, exponent])
     }
 
     fn quotient(&mut self, x: Value, y: Value) -> Result {
