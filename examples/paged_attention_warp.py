@@ -129,6 +129,7 @@ def paged_decode(
     num_warps: int = 4,
     num_stages: int = 2,
     groups: int = 1,
+    rows: int = 16,
 ) -> None:
     """Attention of q (sequences, heads, D) to the pages that ``table`` (sequences, pages) names, into o.
 
@@ -136,6 +137,7 @@ def paged_decode(
         least one.
     :param o_parts, lse_parts: room for (sequences, heads, parts, D) and (sequences, heads, parts) float32.
     :param block: rows in a step of a warp's loop. :param groups: heads of keys and values that the warps of a program share out.
+    :param rows: those of a product, at least, which heads fill: 16 of NVIDIA's, 8 of Intel's, where what 16 have of D = 128 is all registers.
     """
     sequences, heads, d = q.shape
     _, page, kv_heads, _ = k.shape
@@ -144,7 +146,7 @@ def paged_decode(
     part = triton.cdiv(triton.cdiv(table.shape[1] * page, parts), block) * block
     part_kernel[(kv_heads // groups, sequences, parts)](
         q, k, v, table, lengths, o_parts, lse_parts, d**-0.5, table.shape[1], page * kv_heads * d, kv_heads * d, part,
-        D=d, GROUP=group, ROWS=max(16, triton.next_power_of_2(group)), PAGE=page, BLOCK=block, GROUPS=groups,
+        D=d, GROUP=group, ROWS=max(rows, triton.next_power_of_2(group)), PAGE=page, BLOCK=block, GROUPS=groups,
         num_warps=num_warps, num_stages=num_stages,
     )  # fmt: skip
     combine_kernel[(sequences * heads,)](

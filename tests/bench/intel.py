@@ -96,6 +96,8 @@ KERNELS = [
      dict(D=64, GROUP=8, ROWS=16, PAGE=16, BLOCK=64), 4),
     ("paged attention, warps", f"{EXAMPLES}/paged_attention_warp.py::part_kernel", PAGED,
      dict(D=64, GROUP=8, ROWS=16, PAGE=16, BLOCK=16, GROUPS=1), 4),
+    ("paged attention, warps, D 128", f"{EXAMPLES}/paged_attention_warp.py::part_kernel", PAGED,
+     dict(D=128, GROUP=8, ROWS=8, PAGE=16, BLOCK=16, GROUPS=1), 4),
     ("softmax 1024 wide", f"{EXAMPLES}/softmax.py::softmax_kernel", f"{SINGLE},{SINGLE},i32:16,i32:16,i32:16", dict(BLOCK=1024), 4),
     ("layer norm", f"{EXAMPLES}/layer_norm.py::layer_norm_kernel",
      f"{SINGLE},{SINGLE},{SINGLE},{SINGLE},{SINGLE},{SINGLE},i32:16,i32:16,fp32", dict(BLOCK=1024), 4),

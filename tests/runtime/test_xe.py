@@ -1,9 +1,11 @@
 """Intel's GPUs: what `tilewright compile --target xe:pvc` writes, what `tilewright inspect` says of it, and kernels in the simulator."""
 
+import importlib
 import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -97,10 +99,8 @@ def test_functions(xesim):
     y = np.zeros_like(x)
     functions[(1,)](x, y, LIBRARY=False)
     np.testing.assert_allclose(y, np.floor(x) + np.sin(x.astype(np.float64)), rtol=1e-6, atol=1e-6)
-    with pytest.raises(
-        triton.CompilationError, match=r"not supported yet on xe:pvc: the function `__nv_fma_rd`"
-    ):
-        functions[(1,)](x, y, LIBRARY=True)
+    functions[(1,)](x, y, LIBRARY=True)
+    np.testing.assert_array_equal(y, (x.astype(np.float64) * 3 + 1).astype(np.float32))
 
 
 def test_what_is_out_of_bounds_is_reported(xesim):
@@ -126,12 +126,19 @@ def test_stages(tmp_path):
     assert sum(n for name, n in usage["instructions"].items() if name.startswith("load.ugm.d32.a64")) == 8
 
 
-@pytest.mark.parametrize("name, block", [("paged_decode", 64), ("paged_attention_warp", 16)])
-def test_paged_attention_spills_nothing(tmp_path, name, block):
+@pytest.mark.parametrize(
+    "name, d, rows, block",
+    [
+        ("paged_decode", 64, 16, 64),
+        ("paged_attention_warp", 64, 16, 16),
+        ("paged_attention_warp", 128, 8, 16),
+    ],
+)
+def test_paged_attention_spills_nothing(tmp_path, name, d, rows, block):
     """At the level of work groups and of warps, with products of the matrix engines."""
     half = "*fp16:16"
     signature = f"{half},{half},{half},*i32:16,*i32:16,*fp32:16,*fp32:16,fp32,i32,i32:16,i32:16,i32:16"
-    constants = dict(D=64, GROUP=8, ROWS=16, PAGE=16, BLOCK=block)
+    constants = dict(D=d, GROUP=8, ROWS=rows, PAGE=16, BLOCK=block)
     if name == "paged_attention_warp":
         constants["GROUPS"] = 1
     kernel = Path(__file__).parents[2] / "examples" / f"{name}.py"
@@ -152,6 +159,13 @@ def test_paged_attention_spills_nothing(tmp_path, name, block):
     [loop] = [loop["instructions"] for loop in usage["loops"] if "dpas.8x8" in loop["instructions"]]
     assert not [name for name in loop if "hword" in name or "scratch" in name]
     assert usage["spilled_bytes"] == 0
+
+
+def test_paged_attention_by_products_of_8_rows(xesim, monkeypatch):
+    """As many as DPAS has, where 16 would be padding."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "examples"))
+    common, decode, warp = map(importlib.import_module, ("common", "paged_decode", "paged_attention_warp"))
+    decode.check(common.Device(), partial(warp.paged_decode, rows=8))
 
 
 def test_inspect():
