@@ -501,7 +501,7 @@ options! {
     sanitize_overflow: bool = true, Kind::Flag, [FrontEnd];
     /// Whether kernels may read globals that are not `tl.constexpr`.
     allow_non_constexpr_globals: bool = false, Kind::Flag, [FrontEnd];
-    /// Whether loads through pointers that are those of blocks of matrices become the target's block loads (TMA on Hopper), where they pay. A launch
+    /// Whether loads and stores through pointers that are those of blocks of matrices become the target's accesses of blocks (TMA on Hopper), where they pay. A launch
     /// whose strides no tensor map can have takes a kernel without.
     raise_pointers: bool = true, Kind::Flag, [Passes];
     /// Further arguments of `ptxas`, separated by spaces, before those of `PTXAS_OPTIONS`.

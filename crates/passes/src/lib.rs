@@ -141,6 +141,7 @@
 //!   zero read as zero. Loads with another `other` stay synchronous.
 
 pub mod analysis;
+mod branches;
 pub mod contract;
 pub mod hopper;
 pub mod level;

@@ -58,15 +58,13 @@ tt.func public @moving(%x: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %out: !tt.
 //     %4 = arith.maxsi %arg3, %c0_i32 : i32
 //     %5 = tt.make_tensor_descriptor %arg0, [%2, %4], [%3, %c1_i64] : <f16>, <tensor<64x32xf16>>
 //     %6 = scf.for %arg5 = %c0_i32 to %arg3 step %c32_i32 iter_args(%arg6 = %cst) -> (tensor<64x32xf32>)  : i32 {
-//       %10 = tt.descriptor_load %5[%1, %arg5] : !tt.tensordesc<tensor<64x32xf16>> -> tensor<64x32xf16>
-//       %11 = arith.extf %10 : tensor<64x32xf16> to tensor<64x32xf32>
-//       %12 = arith.addf %arg6, %11 : tensor<64x32xf32>
-//       scf.yield %12 : tensor<64x32xf32>
+//       %8 = tt.descriptor_load %5[%1, %arg5] : !tt.tensordesc<tensor<64x32xf16>> -> tensor<64x32xf16>
+//       %9 = arith.extf %8 : tensor<64x32xf16> to tensor<64x32xf32>
+//       %10 = arith.addf %arg6, %9 : tensor<64x32xf32>
+//       scf.yield %10 : tensor<64x32xf32>
 //     }
-//     %7 = arith.maxsi %arg2, %c0_i32 : i32
-//     %8 = arith.extsi %arg4 : i32 to i64
-//     %9 = tt.make_tensor_descriptor %arg1, [%7, %c32_i32], [%8, %c1_i64] : <f32>, <tensor<64x32xf32>>
-//     tt.descriptor_store %9[%1, %c0_i32], %6 : !tt.tensordesc<tensor<64x32xf32>>, tensor<64x32xf32>
+//     %7 = tt.make_tensor_descriptor %arg1, [%2, %c32_i32], [%3, %c1_i64] : <f32>, <tensor<64x32xf32>>
+//     tt.descriptor_store %7[%1, %c0_i32], %6 : !tt.tensordesc<tensor<64x32xf32>>, tensor<64x32xf32>
 //     tt.return
 //   }
 // }
@@ -95,7 +93,7 @@ tt.func public @turned(%x: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %s: i32 {t
 }
 
 // OUTPUT
-// module attributes {ttg.remarks = ["passes/raise_to_descriptors.mlir:93:3: this block is stored lane by lane: neither dimension is known to have stride 1"]} {
+// module attributes {ttg.remarks = ["passes/raise_to_descriptors.mlir:91:3: this block is stored lane by lane: neither dimension is known to have stride 1"]} {
 //   tt.func public @turned(%arg0: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %arg1: i32 {tt.divisibility = 16 : i32}, %arg2: i32) {
 //     %c0_i32 = arith.constant 0 : i32
 //     %c64_i32 = arith.constant 64 : i32
@@ -167,11 +165,12 @@ tt.func public @batched(%x: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %out: !tt
 //     %cst = arith.constant dense<1.000000e+00> : tensor<32x64xf16>
 //     %cst_0 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
 //     %c2147483647_i32 = arith.constant 2147483647 : i32
+//     %c2147483632_i32 = arith.constant 2147483632 : i32
 //     %c1_i64 = arith.constant 1 : i64
 //     %0 = tt.get_program_id y : i32
 //     %1 = arith.extsi %arg3 : i32 to i64
 //     %2 = arith.extsi %arg4 : i32 to i64
-//     %3 = tt.make_tensor_descriptor %arg0, [%c2147483647_i32, %c2147483647_i32, %c2147483647_i32], [%1, %2, %c1_i64] : <f16>, <tensor<1x64x32xf16>>
+//     %3 = tt.make_tensor_descriptor %arg0, [%c2147483647_i32, %c2147483632_i32, %c2147483632_i32], [%1, %2, %c1_i64] : <f16>, <tensor<1x64x32xf16>>
 //     %4 = scf.for %arg5 = %c0_i32 to %arg2 step %c32_i32 iter_args(%arg6 = %cst_0) -> (tensor<64x64xf32>)  : i32 {
 //       %6 = tt.descriptor_load %3[%0, %c0_i32, %arg5] : !tt.tensordesc<tensor<1x64x32xf16>> -> tensor<64x32xf16>
 //       %7 = tt.dot %6, %cst, %arg6 : tensor<64x32xf16> * tensor<32x64xf16> -> tensor<64x64xf32>
@@ -179,6 +178,205 @@ tt.func public @batched(%x: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %out: !tt
 //     }
 //     %5 = tt.splat %arg1 : !tt.ptr<f32> -> tensor<64x64x!tt.ptr<f32>>
 //     tt.store %5, %4 : tensor<64x64x!tt.ptr<f32>>
+//     tt.return
+//   }
+// }
+// -----
+// A product of 16 bits is stored by TMA where it begins in the matrix, and by threads elsewhere: the column may be negative. What threads need for
+// that is computed there.
+// RUN: -target=cuda:90 -raise-to-descriptors
+
+tt.func public @stored(%x: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %M: i32, %N: i32 {tt.divisibility = 16 : i32}, %s: i32 {tt.divisibility = 16 : i32}, %K: i32) {
+  %c0 = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %c64 = arith.constant 64 : i32
+  %a = arith.constant dense<1.000000e+00> : tensor<64x32xf16>
+  %b = arith.constant dense<1.000000e+00> : tensor<32x64xf16>
+  %zeros = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+  %program = tt.get_program_id x : i32
+  %first = arith.muli %program, %c64 : i32
+  %tile = arith.divsi %program, %M : i32
+  %column = arith.muli %tile, %c64 : i32
+  %sum = scf.for %k = %c0 to %K step %c32 iter_args(%acc = %zeros) -> (tensor<64x64xf32>) : i32 {
+    %more = tt.dot %a, %b, %acc : tensor<64x32xf16> * tensor<32x64xf16> -> tensor<64x64xf32>
+    scf.yield %more : tensor<64x64xf32>
+  }
+  %half = arith.truncf %sum : tensor<64x64xf32> to tensor<64x64xf16>
+  %range = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>
+  %firsts = tt.splat %first : i32 -> tensor<64xi32>
+  %rows = arith.addi %firsts, %range : tensor<64xi32>
+  %row = tt.expand_dims %rows {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+  %columns = tt.splat %column : i32 -> tensor<64xi32>
+  %cols = arith.addi %columns, %range : tensor<64xi32>
+  %col = tt.expand_dims %cols {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+  %strides = tt.splat %s : i32 -> tensor<64x1xi32>
+  %by_row = arith.muli %row, %strides : tensor<64x1xi32>
+  %b0 = tt.broadcast %by_row : tensor<64x1xi32> -> tensor<64x64xi32>
+  %b1 = tt.broadcast %col : tensor<1x64xi32> -> tensor<64x64xi32>
+  %at = arith.addi %b0, %b1 : tensor<64x64xi32>
+  %xs = tt.splat %x : !tt.ptr<f16> -> tensor<64x64x!tt.ptr<f16>>
+  %p = tt.addptr %xs, %at : tensor<64x64x!tt.ptr<f16>>, tensor<64x64xi32>
+  %Ms = tt.splat %M : i32 -> tensor<64x1xi32>
+  %Ns = tt.splat %N : i32 -> tensor<1x64xi32>
+  %rmask = arith.cmpi slt, %row, %Ms : tensor<64x1xi32>
+  %cmask = arith.cmpi slt, %col, %Ns : tensor<1x64xi32>
+  %r0 = tt.broadcast %rmask : tensor<64x1xi1> -> tensor<64x64xi1>
+  %c1 = tt.broadcast %cmask : tensor<1x64xi1> -> tensor<64x64xi1>
+  %mask = arith.andi %r0, %c1 : tensor<64x64xi1>
+  tt.store %p, %half, %mask : tensor<64x64x!tt.ptr<f16>>
+  tt.return
+}
+
+// OUTPUT
+// module {
+//   tt.func public @stored(%arg0: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %arg1: i32, %arg2: i32 {tt.divisibility = 16 : i32}, %arg3: i32 {tt.divisibility = 16 : i32}, %arg4: i32) {
+//     %c0_i32 = arith.constant 0 : i32
+//     %c32_i32 = arith.constant 32 : i32
+//     %c64_i32 = arith.constant 64 : i32
+//     %cst = arith.constant dense<1.000000e+00> : tensor<64x32xf16>
+//     %cst_0 = arith.constant dense<1.000000e+00> : tensor<32x64xf16>
+//     %cst_1 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+//     %c1_i64 = arith.constant 1 : i64
+//     %0 = tt.get_program_id x : i32
+//     %1 = arith.muli %0, %c64_i32 : i32
+//     %2 = arith.divsi %0, %arg1 : i32
+//     %3 = arith.muli %2, %c64_i32 : i32
+//     %4 = scf.for %arg5 = %c0_i32 to %arg4 step %c32_i32 iter_args(%arg6 = %cst_1) -> (tensor<64x64xf32>)  : i32 {
+//       %13 = tt.dot %cst, %cst_0, %arg6 : tensor<64x32xf16> * tensor<32x64xf16> -> tensor<64x64xf32>
+//       scf.yield %13 : tensor<64x64xf32>
+//     }
+//     %5 = arith.truncf %4 : tensor<64x64xf32> to tensor<64x64xf16>
+//     %6 = arith.maxsi %arg1, %c0_i32 : i32
+//     %7 = arith.extsi %arg3 : i32 to i64
+//     %8 = arith.maxsi %arg2, %c0_i32 : i32
+//     %9 = tt.make_tensor_descriptor %arg0, [%6, %8], [%7, %c1_i64] : <f16>, <tensor<64x64xf16>>
+//     %10 = arith.cmpi ult, %1, %6 : i32
+//     %11 = arith.cmpi ult, %3, %8 : i32
+//     %12 = arith.andi %10, %11 : i1
+//     scf.if %12 {
+//       tt.descriptor_store %9[%1, %3], %5 : !tt.tensordesc<tensor<64x64xf16>>, tensor<64x64xf16>
+//     } else {
+//       %13 = tt.splat %arg2 : i32 -> tensor<1x64xi32>
+//       %14 = tt.splat %3 : i32 -> tensor<64xi32>
+//       %15 = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>
+//       %16 = arith.addi %14, %15 : tensor<64xi32>
+//       %17 = tt.expand_dims %16 {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+//       %18 = arith.cmpi slt, %17, %13 : tensor<1x64xi32>
+//       %19 = tt.broadcast %18 : tensor<1x64xi1> -> tensor<64x64xi1>
+//       %20 = tt.splat %arg1 : i32 -> tensor<64x1xi32>
+//       %21 = tt.splat %1 : i32 -> tensor<64xi32>
+//       %22 = arith.addi %21, %15 : tensor<64xi32>
+//       %23 = tt.expand_dims %22 {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+//       %24 = arith.cmpi slt, %23, %20 : tensor<64x1xi32>
+//       %25 = tt.broadcast %24 : tensor<64x1xi1> -> tensor<64x64xi1>
+//       %26 = arith.andi %25, %19 : tensor<64x64xi1>
+//       %27 = tt.splat %arg0 : !tt.ptr<f16> -> tensor<64x64x!tt.ptr<f16>>
+//       %28 = tt.broadcast %17 : tensor<1x64xi32> -> tensor<64x64xi32>
+//       %29 = tt.splat %arg3 : i32 -> tensor<64x1xi32>
+//       %30 = arith.muli %23, %29 : tensor<64x1xi32>
+//       %31 = tt.broadcast %30 : tensor<64x1xi32> -> tensor<64x64xi32>
+//       %32 = arith.addi %31, %28 : tensor<64x64xi32>
+//       %33 = tt.addptr %27, %32 : tensor<64x64x!tt.ptr<f16>>, tensor<64x64xi32>
+//       tt.store %33, %5, %26 : tensor<64x64x!tt.ptr<f16>>
+//     }
+//     tt.return
+//   }
+// }
+// -----
+// Threads store what a mask leaves out that does not bound each index by itself, and elements of 32 bits.
+// RUN: -target=cuda:90 -raise-to-descriptors
+
+tt.func public @stored_by_threads(%x: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %y: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %M: i32, %N: i32 {tt.divisibility = 16 : i32}, %s: i32 {tt.divisibility = 16 : i32}, %K: i32) {
+  %c0 = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %c64 = arith.constant 64 : i32
+  %a = arith.constant dense<1.000000e+00> : tensor<64x32xf16>
+  %b = arith.constant dense<1.000000e+00> : tensor<32x64xf16>
+  %zeros = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+  %program = tt.get_program_id x : i32
+  %first = arith.muli %program, %c64 : i32
+  %tile = arith.divsi %program, %M : i32
+  %column = arith.muli %tile, %c64 : i32
+  %sum = scf.for %k = %c0 to %K step %c32 iter_args(%acc = %zeros) -> (tensor<64x64xf32>) : i32 {
+    %more = tt.dot %a, %b, %acc : tensor<64x32xf16> * tensor<32x64xf16> -> tensor<64x64xf32>
+    scf.yield %more : tensor<64x64xf32>
+  }
+  %half = arith.truncf %sum : tensor<64x64xf32> to tensor<64x64xf16>
+  %range = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>
+  %firsts = tt.splat %first : i32 -> tensor<64xi32>
+  %rows = arith.addi %firsts, %range : tensor<64xi32>
+  %row = tt.expand_dims %rows {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+  %columns = tt.splat %column : i32 -> tensor<64xi32>
+  %cols = arith.addi %columns, %range : tensor<64xi32>
+  %col = tt.expand_dims %cols {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+  %strides = tt.splat %s : i32 -> tensor<64x1xi32>
+  %by_row = arith.muli %row, %strides : tensor<64x1xi32>
+  %b0 = tt.broadcast %by_row : tensor<64x1xi32> -> tensor<64x64xi32>
+  %b1 = tt.broadcast %col : tensor<1x64xi32> -> tensor<64x64xi32>
+  %at = arith.addi %b0, %b1 : tensor<64x64xi32>
+  %xs = tt.splat %x : !tt.ptr<f16> -> tensor<64x64x!tt.ptr<f16>>
+  %p = tt.addptr %xs, %at : tensor<64x64x!tt.ptr<f16>>, tensor<64x64xi32>
+  %Ms = tt.splat %M : i32 -> tensor<64x1xi32>
+  %Ns = tt.splat %N : i32 -> tensor<1x64xi32>
+  %rmask = arith.cmpi slt, %row, %Ms : tensor<64x1xi32>
+  %cmask = arith.cmpi slt, %col, %Ns : tensor<1x64xi32>
+  %r0 = tt.broadcast %rmask : tensor<64x1xi1> -> tensor<64x64xi1>
+  %c1 = tt.broadcast %cmask : tensor<1x64xi1> -> tensor<64x64xi1>
+  %mask = arith.andi %r0, %c1 : tensor<64x64xi1>
+  %d0 = tt.broadcast %row : tensor<64x1xi32> -> tensor<64x64xi32>
+  %lower = arith.cmpi slt, %b1, %d0 : tensor<64x64xi32>
+  tt.store %p, %half, %lower : tensor<64x64x!tt.ptr<f16>>
+  %ys = tt.splat %y : !tt.ptr<f32> -> tensor<64x64x!tt.ptr<f32>>
+  %q = tt.addptr %ys, %at : tensor<64x64x!tt.ptr<f32>>, tensor<64x64xi32>
+  tt.store %q, %sum, %mask : tensor<64x64x!tt.ptr<f32>>
+  tt.return
+}
+
+// OUTPUT
+// module {
+//   tt.func public @stored_by_threads(%arg0: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %arg1: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %arg2: i32, %arg3: i32 {tt.divisibility = 16 : i32}, %arg4: i32 {tt.divisibility = 16 : i32}, %arg5: i32) {
+//     %c0_i32 = arith.constant 0 : i32
+//     %c32_i32 = arith.constant 32 : i32
+//     %c64_i32 = arith.constant 64 : i32
+//     %cst = arith.constant dense<1.000000e+00> : tensor<64x32xf16>
+//     %cst_0 = arith.constant dense<1.000000e+00> : tensor<32x64xf16>
+//     %cst_1 = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+//     %0 = tt.get_program_id x : i32
+//     %1 = arith.muli %0, %c64_i32 : i32
+//     %2 = arith.divsi %0, %arg2 : i32
+//     %3 = arith.muli %2, %c64_i32 : i32
+//     %4 = scf.for %arg6 = %c0_i32 to %arg5 step %c32_i32 iter_args(%arg7 = %cst_1) -> (tensor<64x64xf32>)  : i32 {
+//       %31 = tt.dot %cst, %cst_0, %arg7 : tensor<64x32xf16> * tensor<32x64xf16> -> tensor<64x64xf32>
+//       scf.yield %31 : tensor<64x64xf32>
+//     }
+//     %5 = arith.truncf %4 : tensor<64x64xf32> to tensor<64x64xf16>
+//     %6 = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>
+//     %7 = tt.splat %1 : i32 -> tensor<64xi32>
+//     %8 = arith.addi %7, %6 : tensor<64xi32>
+//     %9 = tt.expand_dims %8 {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+//     %10 = tt.splat %3 : i32 -> tensor<64xi32>
+//     %11 = arith.addi %10, %6 : tensor<64xi32>
+//     %12 = tt.expand_dims %11 {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+//     %13 = tt.splat %arg4 : i32 -> tensor<64x1xi32>
+//     %14 = arith.muli %9, %13 : tensor<64x1xi32>
+//     %15 = tt.broadcast %14 : tensor<64x1xi32> -> tensor<64x64xi32>
+//     %16 = tt.broadcast %12 : tensor<1x64xi32> -> tensor<64x64xi32>
+//     %17 = arith.addi %15, %16 : tensor<64x64xi32>
+//     %18 = tt.splat %arg0 : !tt.ptr<f16> -> tensor<64x64x!tt.ptr<f16>>
+//     %19 = tt.addptr %18, %17 : tensor<64x64x!tt.ptr<f16>>, tensor<64x64xi32>
+//     %20 = tt.splat %arg2 : i32 -> tensor<64x1xi32>
+//     %21 = tt.splat %arg3 : i32 -> tensor<1x64xi32>
+//     %22 = arith.cmpi slt, %9, %20 : tensor<64x1xi32>
+//     %23 = arith.cmpi slt, %12, %21 : tensor<1x64xi32>
+//     %24 = tt.broadcast %22 : tensor<64x1xi1> -> tensor<64x64xi1>
+//     %25 = tt.broadcast %23 : tensor<1x64xi1> -> tensor<64x64xi1>
+//     %26 = arith.andi %24, %25 : tensor<64x64xi1>
+//     %27 = tt.broadcast %9 : tensor<64x1xi32> -> tensor<64x64xi32>
+//     %28 = arith.cmpi slt, %16, %27 : tensor<64x64xi32>
+//     tt.store %19, %5, %28 : tensor<64x64x!tt.ptr<f16>>
+//     %29 = tt.splat %arg1 : !tt.ptr<f32> -> tensor<64x64x!tt.ptr<f32>>
+//     %30 = tt.addptr %29, %17 : tensor<64x64x!tt.ptr<f32>>, tensor<64x64xi32>
+//     tt.store %30, %4, %26 : tensor<64x64x!tt.ptr<f32>>
 //     tt.return
 //   }
 // }

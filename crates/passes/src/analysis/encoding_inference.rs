@@ -9,9 +9,11 @@
 //! tt.reshape              anything              ->  #linear over the same registers, lanes and warps
 //! ```
 
+use rustc_hash::FxHashSet;
+use tilewright_ir::dialect::{tt, ttng};
 use tilewright_ir::flow;
 use tilewright_ir::index::{Crossing, Relation, Site};
-use tilewright_ir::{Encoding, Module, Op, Value, ValueDef};
+use tilewright_ir::{Encoding, Module, Op, Opcode, Value, ValueDef};
 use tilewright_layout::{Dim, TileLayout};
 
 use crate::analysis::encoding_choice::slice;
@@ -24,6 +26,27 @@ pub fn shares_encoding(module: &Module, op: Op) -> bool {
 /// Whether a value is a tensor.
 pub fn is_tensor(module: &Module, value: Value) -> bool {
     module.is_tensor(module.value_type(value))
+}
+
+/// A product (or the wait for one) of whose result arithmetic makes a value, in a loop or branch or behind it.
+pub fn product_behind(m: &Module, value: Value) -> Option<Op> {
+    let mut work = vec![value];
+    let mut seen = FxHashSet::default();
+    while let Some(v) = work.pop() {
+        let Some(op) = m.defining_op(v).filter(|_| seen.insert(v)) else { continue };
+        match m.opcode(op) {
+            Some(Opcode::Tt(tt::Kind::Dot) | Opcode::Ttng(ttng::Kind::WarpGroupDotWait)) => return Some(op),
+            Some(Opcode::Scf(_)) => {
+                // Counted from the last: a `while` ends with its condition before them.
+                let Some(index) = m.results(op).iter().rev().position(|&r| r == v) else { continue };
+                let ends = m.regions(op).iter().filter_map(|&r| m.last_op(*m.region_blocks(r).last()?));
+                work.extend(ends.filter_map(|end| m.operands(end).iter().nth_back(index)));
+            }
+            _ if shares_encoding(m, op) => work.extend(m.operands(op)),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// The encoding of the results when operand `index` has `enc`. `None` where none follows from it.

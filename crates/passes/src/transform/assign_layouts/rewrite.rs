@@ -15,6 +15,7 @@ use super::wgmma::is_warp_group_encoding;
 use super::{Assigner, Unit};
 use crate::analysis::axis::pointer_of;
 use crate::analysis::{encoding_choice, encoding_inference, scratch};
+use crate::branches;
 use crate::target::{MmaKind, dot_kind};
 
 pub(super) struct Rewriter<'a> {
@@ -67,6 +68,8 @@ impl<'a> Rewriter<'a> {
         }
         // What was made beside them, too.
         let mut all = self.a.unit.ops(self.m());
+        let converted = all.iter().filter(|&&op| ttg::ConvertLayout::cast(self.m(), op).is_some());
+        branches::sink(self.a.module, &converted.copied().collect::<Vec<_>>());
         erase_dead(self.a.module, &all);
         all.retain(|&op| !self.m().is_erased(op));
         self.check(&all)

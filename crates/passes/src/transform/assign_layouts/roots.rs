@@ -334,7 +334,11 @@ impl Assigner<'_> {
             let scattered = self.module.is_shared_pointer(ty) && facts.dims.iter().all(|d| d.contiguity == 0);
             self.accesses.insert(op, Access { own, fast: order[0], vec, bits, scattered });
             let stored = tt::Store::cast(self.module, op).map(|s| s.value(self.module));
-            let key = (shape, order, stored.is_some_and(|v| self.is_made_of_dots(v)));
+            let key = (
+                shape,
+                order,
+                stored.is_some_and(|v| encoding_inference::product_behind(self.module, v).is_some()),
+            );
             let group = groups.entry(key.clone()).or_insert_with(|| {
                 keys.push(key);
                 Group { vec: 1, bits: 8, ops: Vec::new() }
@@ -382,29 +386,5 @@ impl Assigner<'_> {
                     | Opcode::Ttng(ttng::Kind::WarpGroupDot | ttng::Kind::WarpGroupDotWait)
             )
         )
-    }
-
-    /// Whether arithmetic makes a value of a dot's result, in a loop or branch or behind it.
-    fn is_made_of_dots(&self, value: Value) -> bool {
-        let m = &*self.module;
-        let mut work = vec![value];
-        let mut seen = FxHashSet::default();
-        while let Some(v) = work.pop() {
-            let Some(op) = m.defining_op(v).filter(|_| seen.insert(v)) else { continue };
-            match m.opcode(op) {
-                Some(Opcode::Tt(tt::Kind::Dot) | Opcode::Ttng(ttng::Kind::WarpGroupDotWait)) => return true,
-                Some(Opcode::Scf(_)) => {
-                    // Counted from the last: a `while` ends with its condition before them.
-                    let Some(index) = m.results(op).iter().rev().position(|&r| r == v) else { continue };
-                    let ends = m.regions(op).iter().filter_map(|&r| m.last_op(*m.region_blocks(r).last()?));
-                    work.extend(ends.filter_map(|end| m.operands(end).iter().nth_back(index)));
-                }
-                _ if crate::analysis::encoding_inference::shares_encoding(m, op) => {
-                    work.extend(m.operands(op))
-                }
-                _ => {}
-            }
-        }
-        false
     }
 }

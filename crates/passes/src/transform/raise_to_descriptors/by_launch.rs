@@ -5,7 +5,7 @@ use tilewright_ir::{Module, Op, Opcode, Value, ValueDef};
 
 use super::plan::{Batch, Extent, Index, Known, Plan};
 use crate::analysis::affine::{Poly, Product};
-use crate::analysis::scope;
+use crate::analysis::{encoding_inference, scope};
 use crate::transform::assign_layouts::warp_group_shape;
 
 /// The most dimensions of a tensor map besides rows and columns (CUDA driver API, `cuTensorMapEncodeTiled`).
@@ -15,12 +15,20 @@ const MOST_BATCHES: usize = 3;
 /// warp group (an H100, attention backward with three products: 0.94 of the speed for dq at D = 128 and 64).
 const MOST_DOTS: usize = 2;
 
+/// The warps of a warp group.
+const WARP_GROUP: u32 = 4;
+
 /// The same plan with indices of dimensions for what a program's own numbers add to where its matrix begins, and without ends where nothing is masked.
 pub(super) fn of_batches(known: &Known<'_>, mut plan: Plan) -> Plan {
     let m = known.m;
+    let stores = tt::Store::cast(m, plan.op).is_some();
     for dim in &mut plan.dims {
         if matches!(dim.extent, Extent::Reached { .. }) {
             dim.extent = Extent::Any;
+        }
+        // Threads store what may begin in front of the matrix.
+        if stores {
+            dim.index_is = Index::InPlace;
         }
     }
     let (own, begin) = plan.offset.split(|product, _| product.iter().any(|&v| !is_argument(m, v)));
@@ -51,23 +59,51 @@ pub(super) fn feeds_dot(m: &Module, plan: &Plan, num_warps: u32) -> bool {
     let around: Vec<_> = std::iter::successors(m.parent_op(plan.op), |&op| m.parent_op(op)).collect();
     let Some(func) = around.iter().position(|&op| tt::Func::cast(m, op).is_some()) else { return false };
     let always = around[..func].iter().all(|&op| scf::For::cast(m, op).is_some());
+    let in_place = plan.dims.iter().all(|dim| dim.index_is == Index::InPlace);
+    let contiguous = usize::from(!plan.transposed);
+    let warps = scope::num_warps_of(m, plan.op, num_warps);
+    always
+        && func > 0
+        && dots_within(m, around[0]) <= MOST_DOTS
+        && is_known(m, plan)
+        && in_place
+        && is_operand(m, load.result(m), contiguous, warps)
+}
+
+/// Whether a plan is that of a store behind all loops, of a product that a loop adds up and nothing else, to a matrix that the launch knows.
+///
+/// - A single warp group multiplies: another program on the multiprocessor multiplies while this one stores. Where two warp groups fill a multiprocessor
+///   nothing is gained, and attention loses (docs/log/2026-11-26.md).
+/// - Elements have 16 bits, which warps bring to shared memory as matrices (`stmatrix`). Wider ones threads store as they have them, past shared memory.
+pub(super) fn stores_product(m: &Module, plan: &Plan, num_warps: u32) -> bool {
+    let Some(store) = tt::Store::cast(m, plan.op) else { return false };
+    let behind_loops = m.parent_op(plan.op).is_some_and(|op| tt::Func::cast(m, op).is_some());
+    let of_matrices = m.bits(m.value_type(store.value(m))) == 16 && !plan.transposed;
+    if !behind_loops || !of_matrices || scope::num_warps_of(m, plan.op, num_warps) != WARP_GROUP {
+        return false;
+    }
+    let product = encoding_inference::product_behind(m, store.value(m));
+    let alone = |dot: tt::Dot| {
+        let around = m.parent_op(dot.0).filter(|&op| scf::For::cast(m, op).is_some());
+        around.is_some_and(|op| dots_within(m, op) == 1) && of_warp_groups(m, dot, WARP_GROUP)
+    };
+    is_known(m, plan) && product.and_then(|op| tt::Dot::cast(m, op)).is_some_and(alone)
+}
+
+/// How many products an operation holds.
+pub(super) fn dots_within(m: &Module, op: Op) -> usize {
+    m.all_ops(op).into_iter().filter(|&op| tt::Dot::cast(m, op).is_some()).count()
+}
+
+/// Whether the launch knows where the matrix of a plan lies, and how large it is.
+fn is_known(m: &Module, plan: &Plan) -> bool {
     let is_known = |poly: &Poly| poly.leaves().all(|leaf| is_argument(m, leaf));
     let extents_known = plan.dims.iter().all(|dim| match &dim.extent {
         Extent::Bounded(bounds) => bounds.iter().all(is_known),
         Extent::Any => true,
         Extent::Reached { .. } => false,
     });
-    let in_place = plan.dims.iter().all(|dim| dim.index_is == Index::InPlace);
-    let known = is_argument(m, plan.base) && is_known(&plan.offset) && is_known(&plan.pitch) && extents_known;
-    let contiguous = usize::from(!plan.transposed);
-    let warps = scope::num_warps_of(m, plan.op, num_warps);
-    let dots = |of: Op| m.all_ops(of).into_iter().filter(|&op| tt::Dot::cast(m, op).is_some()).count();
-    always
-        && func > 0
-        && dots(around[0]) <= MOST_DOTS
-        && known
-        && in_place
-        && is_operand(m, load.result(m), contiguous, warps)
+    is_argument(m, plan.base) && is_known(&plan.offset) && is_known(&plan.pitch) && extents_known
 }
 
 /// Whether a kernel is worth a look: it has products, and its programs don't wait for others.

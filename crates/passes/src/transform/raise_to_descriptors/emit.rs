@@ -1,8 +1,8 @@
 //! An access of a block, from its plan.
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::dialect::{arith, tt};
-use tilewright_ir::{Builder, Module, Op, Type, Value};
+use tilewright_ir::dialect::{arith, scf, tt};
+use tilewright_ir::{Builder, InsertPoint, Module, Op, Type, Value, flow};
 
 use super::plan::{Counted, Dim, Extent, Index, Plan};
 use crate::analysis::affine::Poly;
@@ -43,6 +43,17 @@ impl Numbers {
     }
 }
 
+/// A block of a matrix.
+struct Block {
+    desc: Value,
+    /// Where it begins.
+    indices: Vec<Value>,
+    /// How large the matrix is.
+    extents: Vec<Value>,
+    /// The type of its tensor.
+    ty: Type,
+}
+
 /// Writes operations in front of an access.
 pub(super) struct Emitter<'m> {
     b: Builder<'m>,
@@ -56,7 +67,57 @@ impl<'m> Emitter<'m> {
 
     /// Replaces the access of a plan.
     pub fn replace(mut self, plan: &Plan) {
+        let Block { desc, indices, ty, .. } = self.block(plan);
         let op = plan.op;
+        let b = &mut self.b;
+        if let Some(load) = tt::Load::cast(b.module, op) {
+            let (cache, evict) = (load.cache(b.module), load.evict(b.module));
+            let result = b.module.value_type(load.result(b.module));
+            let mut value = tt::DescriptorLoad::build(b, desc, &indices, cache, evict, ty).result(b.module);
+            if plan.transposed {
+                value = tt::Trans::build(b, value, vec![1, 0], result).result(b.module);
+            }
+            b.module.replace_op(op, &[value]);
+        } else {
+            self.store(plan, desc, &indices, ty);
+            self.b.module.erase_op(op);
+        }
+    }
+
+    /// Stores a block by its descriptor where it begins in the matrix, and as before where it doesn't.
+    pub fn store_where_inside(mut self, plan: &Plan) {
+        let Block { desc, indices, extents, ty } = self.block(plan);
+        let mut inside = None;
+        for (&index, &extent) in indices.iter().zip(&extents) {
+            let b = &mut self.b;
+            let below = arith::Cmpi::build(b, index, extent, arith::CmpIPredicate::Ult, Type::I1);
+            let below = below.result(b.module);
+            inside = Some(match inside {
+                None => below,
+                Some(others) => arith::Andi::build(b, others, below).result(b.module),
+            });
+        }
+        let branch = scf::If::build(&mut self.b, inside.expect("two dimensions"), &[]);
+        let m = &mut *self.b.module;
+        let regions = [branch.then_region(m), branch.else_region(m)];
+        let [then, otherwise] = regions.map(|region| flow::branch_block(m, region));
+        let ends = [then, otherwise].map(|block| m.last_op(block).expect("a yield"));
+        m.move_before(plan.op, ends[1]);
+        self.b.set_point(InsertPoint::Before(ends[0]));
+        self.store(plan, desc, &indices, ty);
+    }
+
+    fn store(&mut self, plan: &Plan, desc: Value, indices: &[Value], ty: Type) {
+        let b = &mut self.b;
+        let mut src = tt::Store(plan.op).value(b.module);
+        if plan.transposed {
+            src = tt::Trans::build(b, src, vec![1, 0], ty).result(b.module);
+        }
+        tt::DescriptorStore::build(b, desc, src, indices);
+    }
+
+    /// The descriptor of a plan's matrix, and where the block is.
+    fn block(&mut self, plan: &Plan) -> Block {
         let mut offset = plan.offset.clone();
         let (mut indices, mut extents, mut strides) = (Vec::new(), Vec::new(), Vec::new());
         for batch in &plan.batches {
@@ -78,27 +139,11 @@ impl<'m> Emitter<'m> {
         let mut shape = vec![1; plan.batches.len()];
         shape.extend(plan.dims.each_ref().map(|dim| dim.block));
         let pointee = b.module.pointee_type(b.module.value_type(plan.base)).unwrap_or(Type::I8);
-        let block = b.module.tensor_type(&shape[plan.batches.len()..], pointee, None);
+        let ty = b.module.tensor_type(&shape[plan.batches.len()..], pointee, None);
         let batch = b.module.tensor_type(&shape, pointee, None);
-        let ty = b.module.ty(tilewright_ir::TypeKind::TensorDesc { block: batch });
-        let desc = tt::MakeTensorDescriptor::build(b, base, &extents, &strides, None, ty).result(b.module);
-        if let Some(load) = tt::Load::cast(b.module, op) {
-            let (cache, evict) = (load.cache(b.module), load.evict(b.module));
-            let result = b.module.value_type(load.result(b.module));
-            let mut value =
-                tt::DescriptorLoad::build(b, desc, &indices, cache, evict, block).result(b.module);
-            if plan.transposed {
-                value = tt::Trans::build(b, value, vec![1, 0], result).result(b.module);
-            }
-            b.module.replace_op(op, &[value]);
-        } else {
-            let mut src = tt::Store(op).value(b.module);
-            if plan.transposed {
-                src = tt::Trans::build(b, src, vec![1, 0], block).result(b.module);
-            }
-            tt::DescriptorStore::build(b, desc, src, &indices);
-            b.module.erase_op(op);
-        }
+        let desc = b.module.ty(tilewright_ir::TypeKind::TensorDesc { block: batch });
+        let desc = tt::MakeTensorDescriptor::build(b, base, &extents, &strides, None, desc).result(b.module);
+        Block { desc, indices, extents, ty }
     }
 
     /// The index of a block, and how many rows or columns earlier the matrix begins so that it is not below 0.
@@ -118,7 +163,8 @@ impl<'m> Emitter<'m> {
     /// How many rows or columns the matrix has.
     fn extent(&mut self, dim: &Dim, moved: Option<Value>) -> Value {
         let bounds = match &dim.extent {
-            Extent::Any => return self.b.i32(i32::MAX),
+            // Rows of whole pieces of 16 bytes, as stores want them.
+            Extent::Any => return self.b.i32(i32::MAX - 15),
             Extent::Reached { least, by } => return self.reached(dim, *by, *least),
             Extent::Bounded(bounds) => bounds,
         };

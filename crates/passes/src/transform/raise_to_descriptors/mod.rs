@@ -38,6 +38,19 @@
 //! load what these have stored, loads stay with threads, whose order with stores no proxy fence has to make. Such loads go by the copy engine, whoever
 //! wrote them as pointers.
 //!
+//! What a warp group stores of a product behind its loop goes by TMA, too: another program on the multiprocessor multiplies meanwhile (`by_launch::stores_product`). That a
+//! tile begins in the matrix is seldom proved, and a copy to memory must (an H100 takes a negative coordinate for an illegal instruction):
+//!
+//! ```text
+//! tt.store %p, %x, %mask
+//! =>
+//! scf.if %row < M and %column < N, as unsigned numbers {
+//!   tt.descriptor_store %d[%row, %column], %x
+//! } else {
+//!   tt.store %p, %x, %mask                          (what computes %p and %mask alone stands here, too)
+//! }
+//! ```
+//!
 //! What the hardware wants of a matrix beyond that, rows of 64 bytes or more that don't overlap, it wants of every descriptor that a kernel makes, and is
 //! a matter of the numbers of a launch: the code generator decides by them. Accesses that stay as they are have a remark that says why.
 
@@ -47,11 +60,13 @@ mod plan;
 mod wrap;
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::{Diagnostic, Module, Op, Type, Value, launch, pass};
+use tilewright_ir::dialect::tt;
+use tilewright_ir::{Diagnostic, Module, Op, Type, Value, cse, launch, pass};
 
 use crate::analysis::affine::{Affine, Poly};
 use crate::analysis::axis::{AxisAnalysis, pointer_of};
 use crate::analysis::intervals::Intervals;
+use crate::branches;
 use crate::pass::Pass;
 use crate::remarks;
 use crate::target::{MatrixLimit, TargetInfo};
@@ -75,7 +90,7 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_warps: u32) -> Result<(
     if launch::warps_of_program(module).is_some() {
         return Ok(());
     }
-    let mut changed = false;
+    let (mut changed, mut stores) = (false, false);
     match target.warp_units {
         Some(units) => {
             for (op, plan) in plans(module, units.matrix, |_, plan| plan) {
@@ -90,17 +105,30 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_warps: u32) -> Result<(
         }
         None if target.tma && target.dots.wgmma && by_launch::may_pay(module) => {
             for (op, plan) in plans(module, TMA, by_launch::of_batches) {
-                if let Ok((plan, numbers)) = plan
-                    && by_launch::feeds_dot(module, &plan, num_warps)
-                {
+                let Ok((plan, numbers)) = plan else { continue };
+                if by_launch::feeds_dot(module, &plan, num_warps) {
                     changed = true;
                     Emitter::new(module, op, numbers).replace(&plan);
+                } else if by_launch::stores_product(module, &plan, num_warps) {
+                    (changed, stores) = (true, true);
+                    Emitter::new(module, op, numbers).store_where_inside(&plan);
                 }
             }
         }
         None => {}
     }
-    if changed { pass::optimize(module) } else { Ok(()) }
+    if changed {
+        pass::optimize(module)?;
+        // Of what left several loops, descriptors among it, one stands for all.
+        cse::run(module)?;
+    }
+    if stores {
+        // Threads store seldom where TMA can: what they need for it is computed only then. (Maps are the launch's.)
+        let mut ops = module.all_ops(module.root());
+        ops.retain(|&op| tt::MakeTensorDescriptor::cast(module, op).is_none());
+        branches::sink(module, &ops);
+    }
+    Ok(())
 }
 
 /// What TMA wants of a matrix (CUDA driver API, `cuTensorMapEncodeTiled`), and of where a block begins.
