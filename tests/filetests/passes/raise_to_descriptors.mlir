@@ -380,3 +380,124 @@ tt.func public @stored_by_threads(%x: !tt.ptr<f16> {tt.divisibility = 16 : i32},
 //     tt.return
 //   }
 // }
+// -----
+// Attention by two warp groups, a thread of which has 64 elements of the accumulator: warps of their own load.
+// RUN: -target=cuda:90 -num-warps=8 -raise-to-descriptors
+
+tt.func public @attention(%k: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %v: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %n: i32, %s: i32 {tt.divisibility = 16 : i32}) -> tensor<128x128xf32> {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %q = arith.constant dense<1.000000e+00> : tensor<128x128xf16>
+  %zeros = arith.constant dense<0.000000e+00> : tensor<128x128xf32>
+  %none = arith.constant dense<0.000000e+00> : tensor<128x64xf32>
+  %r = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>
+  %c = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32>
+  %c2 = tt.expand_dims %c {axis = 0 : i32} : tensor<128xi32> -> tensor<1x128xi32>
+  %columns = tt.broadcast %c2 : tensor<1x128xi32> -> tensor<64x128xi32>
+  %strides = tt.splat %s : i32 -> tensor<64x1xi32>
+  %ks = tt.splat %k : !tt.ptr<f16> -> tensor<64x128x!tt.ptr<f16>>
+  %vs = tt.splat %v : !tt.ptr<f16> -> tensor<64x128x!tt.ptr<f16>>
+  %o = scf.for %j = %c0 to %n step %c64 iter_args(%acc = %zeros) -> (tensor<128x128xf32>) : i32 {
+    %js = tt.splat %j : i32 -> tensor<64xi32>
+    %rows = arith.addi %js, %r : tensor<64xi32>
+    %row = tt.expand_dims %rows {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+    %by = arith.muli %row, %strides : tensor<64x1xi32>
+    %firsts = tt.broadcast %by : tensor<64x1xi32> -> tensor<64x128xi32>
+    %at = arith.addi %firsts, %columns : tensor<64x128xi32>
+    %kp = tt.addptr %ks, %at : tensor<64x128x!tt.ptr<f16>>, tensor<64x128xi32>
+    %vp = tt.addptr %vs, %at : tensor<64x128x!tt.ptr<f16>>, tensor<64x128xi32>
+    %keys = tt.load %kp : tensor<64x128x!tt.ptr<f16>>
+    %turned = tt.trans %keys {order = array<i32: 1, 0>} : tensor<64x128xf16> -> tensor<128x64xf16>
+    %scores = tt.dot %q, %turned, %none : tensor<128x128xf16> * tensor<128x64xf16> -> tensor<128x64xf32>
+    %p = math.exp2 %scores : tensor<128x64xf32>
+    %p16 = arith.truncf %p : tensor<128x64xf32> to tensor<128x64xf16>
+    %values = tt.load %vp : tensor<64x128x!tt.ptr<f16>>
+    %sum = tt.dot %p16, %values, %acc : tensor<128x64xf16> * tensor<64x128xf16> -> tensor<128x128xf32>
+    scf.yield %sum : tensor<128x128xf32>
+  }
+  tt.return %o : tensor<128x128xf32>
+}
+
+// CHECK: tt.descriptor_load
+// CHECK: tt.descriptor_load
+// CHECK: } {tt.warp_specialize = true}
+// -----
+// Of few keys at a time they don't.
+// RUN: -target=cuda:90 -num-warps=8 -raise-to-descriptors
+
+tt.func public @attention(%k: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %v: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %n: i32, %s: i32 {tt.divisibility = 16 : i32}) -> tensor<128x128xf32> {
+  %c0 = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %q = arith.constant dense<1.000000e+00> : tensor<128x128xf16>
+  %zeros = arith.constant dense<0.000000e+00> : tensor<128x128xf32>
+  %none = arith.constant dense<0.000000e+00> : tensor<128x32xf32>
+  %r = tt.make_range {end = 32 : i32, start = 0 : i32} : tensor<32xi32>
+  %c = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32>
+  %c2 = tt.expand_dims %c {axis = 0 : i32} : tensor<128xi32> -> tensor<1x128xi32>
+  %columns = tt.broadcast %c2 : tensor<1x128xi32> -> tensor<32x128xi32>
+  %strides = tt.splat %s : i32 -> tensor<32x1xi32>
+  %ks = tt.splat %k : !tt.ptr<f16> -> tensor<32x128x!tt.ptr<f16>>
+  %vs = tt.splat %v : !tt.ptr<f16> -> tensor<32x128x!tt.ptr<f16>>
+  %o = scf.for %j = %c0 to %n step %c32 iter_args(%acc = %zeros) -> (tensor<128x128xf32>) : i32 {
+    %js = tt.splat %j : i32 -> tensor<32xi32>
+    %rows = arith.addi %js, %r : tensor<32xi32>
+    %row = tt.expand_dims %rows {axis = 1 : i32} : tensor<32xi32> -> tensor<32x1xi32>
+    %by = arith.muli %row, %strides : tensor<32x1xi32>
+    %firsts = tt.broadcast %by : tensor<32x1xi32> -> tensor<32x128xi32>
+    %at = arith.addi %firsts, %columns : tensor<32x128xi32>
+    %kp = tt.addptr %ks, %at : tensor<32x128x!tt.ptr<f16>>, tensor<32x128xi32>
+    %vp = tt.addptr %vs, %at : tensor<32x128x!tt.ptr<f16>>, tensor<32x128xi32>
+    %keys = tt.load %kp : tensor<32x128x!tt.ptr<f16>>
+    %turned = tt.trans %keys {order = array<i32: 1, 0>} : tensor<32x128xf16> -> tensor<128x32xf16>
+    %scores = tt.dot %q, %turned, %none : tensor<128x128xf16> * tensor<128x32xf16> -> tensor<128x32xf32>
+    %p = math.exp2 %scores : tensor<128x32xf32>
+    %p16 = arith.truncf %p : tensor<128x32xf32> to tensor<128x32xf16>
+    %values = tt.load %vp : tensor<32x128x!tt.ptr<f16>>
+    %sum = tt.dot %p16, %values, %acc : tensor<128x32xf16> * tensor<32x128xf16> -> tensor<128x128xf32>
+    scf.yield %sum : tensor<128x128xf32>
+  }
+  tt.return %o : tensor<128x128xf32>
+}
+
+// CHECK: tt.descriptor_load
+// CHECK-NOT: tt.warp_specialize
+// -----
+// Nor where there is one warp group.
+// RUN: -target=cuda:90 -num-warps=4 -raise-to-descriptors
+
+tt.func public @attention(%k: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %v: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %n: i32, %s: i32 {tt.divisibility = 16 : i32}) -> tensor<128x128xf32> {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %q = arith.constant dense<1.000000e+00> : tensor<128x128xf16>
+  %zeros = arith.constant dense<0.000000e+00> : tensor<128x128xf32>
+  %none = arith.constant dense<0.000000e+00> : tensor<128x64xf32>
+  %r = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>
+  %c = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32>
+  %c2 = tt.expand_dims %c {axis = 0 : i32} : tensor<128xi32> -> tensor<1x128xi32>
+  %columns = tt.broadcast %c2 : tensor<1x128xi32> -> tensor<64x128xi32>
+  %strides = tt.splat %s : i32 -> tensor<64x1xi32>
+  %ks = tt.splat %k : !tt.ptr<f16> -> tensor<64x128x!tt.ptr<f16>>
+  %vs = tt.splat %v : !tt.ptr<f16> -> tensor<64x128x!tt.ptr<f16>>
+  %o = scf.for %j = %c0 to %n step %c64 iter_args(%acc = %zeros) -> (tensor<128x128xf32>) : i32 {
+    %js = tt.splat %j : i32 -> tensor<64xi32>
+    %rows = arith.addi %js, %r : tensor<64xi32>
+    %row = tt.expand_dims %rows {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+    %by = arith.muli %row, %strides : tensor<64x1xi32>
+    %firsts = tt.broadcast %by : tensor<64x1xi32> -> tensor<64x128xi32>
+    %at = arith.addi %firsts, %columns : tensor<64x128xi32>
+    %kp = tt.addptr %ks, %at : tensor<64x128x!tt.ptr<f16>>, tensor<64x128xi32>
+    %vp = tt.addptr %vs, %at : tensor<64x128x!tt.ptr<f16>>, tensor<64x128xi32>
+    %keys = tt.load %kp : tensor<64x128x!tt.ptr<f16>>
+    %turned = tt.trans %keys {order = array<i32: 1, 0>} : tensor<64x128xf16> -> tensor<128x64xf16>
+    %scores = tt.dot %q, %turned, %none : tensor<128x128xf16> * tensor<128x64xf16> -> tensor<128x64xf32>
+    %p = math.exp2 %scores : tensor<128x64xf32>
+    %p16 = arith.truncf %p : tensor<128x64xf32> to tensor<128x64xf16>
+    %values = tt.load %vp : tensor<64x128x!tt.ptr<f16>>
+    %sum = tt.dot %p16, %values, %acc : tensor<128x64xf16> * tensor<64x128xf16> -> tensor<128x128xf32>
+    scf.yield %sum : tensor<128x128xf32>
+  }
+  tt.return %o : tensor<128x128xf32>
+}
+
+// CHECK: tt.descriptor_load
+// CHECK-NOT: tt.warp_specialize

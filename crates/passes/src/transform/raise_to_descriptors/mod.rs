@@ -38,6 +38,8 @@
 //! load what these have stored, loads stay with threads, whose order with stores no proxy fence has to make. Such loads go by the copy engine, whoever
 //! wrote them as pointers.
 //!
+//! Loops of attention whose loads were raised may get a warp that loads (`specialize`).
+//!
 //! What a warp group stores of a product behind its loop goes by TMA, too: another program on the multiprocessor multiplies meanwhile (`by_launch::stores_product`). That a
 //! tile begins in the matrix is seldom proved, and a copy to memory must (an H100 takes a negative coordinate for an illegal instruction):
 //!
@@ -57,6 +59,7 @@
 mod by_launch;
 mod emit;
 mod plan;
+mod specialize;
 mod wrap;
 
 use rustc_hash::FxHashMap;
@@ -90,7 +93,7 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_warps: u32) -> Result<(
     if launch::warps_of_program(module).is_some() {
         return Ok(());
     }
-    let (mut changed, mut stores) = (false, false);
+    let (mut changed, mut loads, mut stores) = (false, false, false);
     match target.warp_units {
         Some(units) => {
             for (op, plan) in plans(module, units.matrix, |_, plan| plan) {
@@ -107,7 +110,7 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_warps: u32) -> Result<(
             for (op, plan) in plans(module, TMA, by_launch::of_batches) {
                 let Ok((plan, numbers)) = plan else { continue };
                 if by_launch::feeds_dot(module, &plan, num_warps) {
-                    changed = true;
+                    (changed, loads) = (true, true);
                     Emitter::new(module, op, numbers).replace(&plan);
                 } else if by_launch::stores_product(module, &plan, num_warps) {
                     (changed, stores) = (true, true);
@@ -121,6 +124,9 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_warps: u32) -> Result<(
         pass::optimize(module)?;
         // Of what left several loops, descriptors among it, one stands for all.
         cse::run(module)?;
+    }
+    if loads {
+        specialize::ask(module, target, num_warps);
     }
     if stores {
         // Threads store seldom where TMA can: what they need for it is computed only then. (Maps are the launch's.)

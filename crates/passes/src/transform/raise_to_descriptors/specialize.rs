@@ -1,0 +1,82 @@
+//! Which loops give loading to a warp of its own (`tt.warp_specialize`), whose author wrote loads through pointers and could not ask for it: those of attention.
+//!
+//! Two products follow each other there, with a softmax between. A warp group that starts copies, waits for them and waits for its products has a part of its tensor cores'
+//! time to itself; where a loader starts the copies, warp groups have nothing to wait for together, and one multiplies while the other takes exponentials. That takes
+//! registers: a program of two warp groups with accumulators so large that no second one fits on the multiprocessor has them to spare (docs/log/2026-11-26.md).
+//!
+//! ```text
+//! scf.for %j = … {                             scf.for %j = … {
+//!   %k = tt.descriptor_load %keys[…]             …
+//!   %s = tt.dot %q, %k, 0                    } {tt.warp_specialize}
+//!   %p = …
+//!   %v = tt.descriptor_load %values[…]   =>
+//!   %o = tt.dot %p, %v, %acc
+//! }
+//! ```
+
+use rustc_hash::FxHashMap;
+use tilewright_ir::dialect::{scf, tt};
+use tilewright_ir::{AttrKind, Module, Op, Value};
+
+use super::by_launch::dots_within;
+use crate::analysis::encoding_inference::product_behind;
+use crate::hopper::warp_specialize::HINT;
+use crate::target::TargetInfo;
+
+/// The warps of a program that is large enough, two warp groups, and their rows.
+const WARPS: u32 = 8;
+const ROWS: u32 = 128;
+/// A thread's elements of the accumulator, and the fewest of the first product.
+const ACCUMULATED: u32 = 64;
+const SCORES: u32 = 32;
+/// Bytes of shared memory for all else: the first operand of the first product, and scratch.
+const OTHERS: u32 = 40 << 10;
+
+/// Asks for warps that load, in all loops of attention whose loads have become those of blocks, if there is shared memory for two slots of each.
+pub(super) fn ask(m: &mut Module, target: &TargetInfo, num_warps: u32) {
+    if num_warps != WARPS {
+        return;
+    }
+    let loops: Vec<Op> = m.all_ops(m.root()).into_iter().filter(|&op| is_attention(m, op)).collect();
+    if 2 * slot_bytes(m, &loops) + OTHERS > target.max_shared {
+        return;
+    }
+    for op in loops {
+        let yes = m.attr(AttrKind::Bool(true));
+        m.set_attr(op, HINT, yes);
+    }
+}
+
+/// The bytes of the blocks that loops load; those of one descriptor share a ring.
+fn slot_bytes(m: &Module, loops: &[Op]) -> u32 {
+    let loads = loops.iter().flat_map(|&op| m.all_ops(op));
+    let loads: Vec<_> = loads.filter_map(|op| tt::DescriptorLoad::cast(m, op)).collect();
+    let bytes = |load: &tt::DescriptorLoad| {
+        let ty = m.value_type(load.result(m));
+        m.shape(ty).unwrap_or(&[]).iter().product::<u32>() * m.bits(ty) / 8
+    };
+    let of_descriptor: FxHashMap<Value, u32> = loads.iter().map(|load| (load.desc(m), bytes(load))).collect();
+    of_descriptor.values().sum()
+}
+
+/// Whether a loop multiplies twice, the second time what it has made of the first product, loads no tensors but blocks, and adds up many elements a thread.
+fn is_attention(m: &Module, op: Op) -> bool {
+    if scf::For::cast(m, op).is_none() || dots_within(m, op) != 2 {
+        return false;
+    }
+    let ops = m.all_ops(op);
+    let loads = ops.iter().filter_map(|&op| tt::Load::cast(m, op));
+    let blocks = ops.iter().filter(|&&op| tt::DescriptorLoad::cast(m, op).is_some()).count();
+    let scattered = loads.into_iter().any(|load| m.is_tensor(m.value_type(load.result(m))));
+    let dots: Vec<tt::Dot> = ops.iter().filter_map(|&op| tt::Dot::cast(m, op)).collect();
+    let [first, second] = dots[..] else { return false };
+    let shape = |dot: tt::Dot| m.shape(m.value_type(dot.result(m))).unwrap_or(&[]);
+    let of_thread = |dot| shape(dot).iter().product::<u32>() / (32 * WARPS);
+    blocks == 2
+        && !scattered
+        && m.parent_op(second.0) == Some(op)
+        && product_behind(m, second.a(m)) == Some(first.0)
+        && shape(second)[0] == ROWS
+        && of_thread(second) == ACCUMULATED
+        && of_thread(first) >= SCORES
+}
