@@ -236,6 +236,41 @@ def test_views(device):
 
 
 @triton.jit
+def part_kernel(
+    x_ptr, out_ptr, SHAPE: tl.constexpr, PART: tl.constexpr, BEGIN: tl.constexpr, DIM: tl.constexpr, DOT: tl.constexpr,
+):  # fmt: skip
+    desc = tl.make_tensor_descriptor(x_ptr, PART, [PART[1], 1], PART)
+    smem = tle.gpu.alloc(SHAPE, dtype=x_ptr.dtype.element_ty)
+    smem.store(tl.zeros(SHAPE, x_ptr.dtype.element_ty))
+    part = smem.subslice(BEGIN, PART[DIM], dim=DIM)
+    tle.gpu.copy(desc, part, PART, [0, 0])
+    part.store(part.load() + 1)
+    if DOT:
+        tl.store(grid_of(out_ptr, SHAPE), tl.dot(smem.load(), smem.load().T).to(tl.float16))
+    else:
+        tl.store(grid_of(out_ptr, SHAPE), smem.load())
+
+
+@pytest.mark.parametrize(
+    ("shape", "part", "begin", "dim", "dot"),
+    [
+        ((32, 64), (8, 64), 4, 0, False),
+        ((32, 64), (32, 32), 16, 1, False),
+        ((24, 16), (16, 16), 8, 0, False),
+        ((32, 16), (4, 16), 7, 0, False),
+        ((32, 32), (16, 32), 8, 0, True),
+    ],
+)
+def test_parts_begin_anywhere(device, shape, part, begin, dim, dot):
+    x = np.random.default_rng(0).integers(-3, 4, part).astype(np.float16)
+    out = device.array(np.zeros(shape, np.float16))
+    part_kernel[(1,)](device.array(x), out, shape, part, begin, dim, dot)
+    want = np.zeros(shape, np.float16)
+    np.moveaxis(want, dim, 0)[begin : begin + part[dim]] = np.moveaxis(x + 1, dim, 0)
+    np.testing.assert_array_equal(device.numpy(out), want @ want.T if dot else want)
+
+
+@triton.jit
 def one_element_kernel(out_ptr):
     cell = tle.gpu.alloc([], dtype=tl.int32)
     tl.store(tle.gpu.local_ptr(cell), 41)

@@ -56,6 +56,14 @@ def test_ring(device, dtype, shape, slots, warps):
     np.testing.assert_array_equal(device.numpy(out), want)
 
 
+@pytest.mark.parametrize("shape", [(1, 16), (3, 8)])
+def test_slots_that_begin_in_between(shape):
+    """The copy engine goes to multiples of 128 bytes."""
+    x = np.zeros((4 * shape[0], shape[1]), np.float32)
+    with pytest.raises(triton.CompilationError, match="cannot make all copies of this descriptor"):
+        ring.warmup(x, x, 4, len(x), *shape, 2, 1, grid=(1,), target="cuda:90")
+
+
 @triton.jit
 def two_copies(a_ptr, b_ptr, out_ptr, n, N: tl.constexpr):
     at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]

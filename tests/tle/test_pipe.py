@@ -521,3 +521,24 @@ def test_selective_readers(device, target, capacity):
     wide = q.astype("float32")
     np.testing.assert_array_equal(device.numpy(gram), wide @ wide.transpose(0, 2, 1))
     np.testing.assert_array_equal(device.numpy(scaled), wide * scale[:, :, None])
+
+
+@triton.jit
+def short_rows(x_ptr, out_ptr, n, N: tl.constexpr, CAPACITY: tl.constexpr):
+    desc = tl.make_tensor_descriptor(x_ptr, [n * N], [1], [N])
+    pipe = tle.pipe(capacity=CAPACITY, x=tle.gpu.alloc([CAPACITY, N], dtype=tl.float32))
+    writer, reader = pipe.writer(), pipe.reader()
+    for k in range(n):
+        tle.gpu.copy(desc, writer.acquire(k).x, [N], [k * N])
+        writer.commit(k)
+        tl.store(out_ptr + k * N + tl.arange(0, N), reader.wait(k).slot.x.load() + 1)
+        reader.release(k)
+
+
+@pytest.mark.parametrize("size", [8, 16, 48])
+def test_slots_that_begin_in_between(device, target, size):
+    """The copy engine goes to multiples of 128 bytes: threads store to other slots."""
+    x = np.arange(5 * size, dtype=np.float32)
+    out = device.array(np.zeros_like(x))
+    short_rows[(1,)](device.array(x), out, 5, size, 3)
+    np.testing.assert_array_equal(device.numpy(out), x + 1)

@@ -697,7 +697,12 @@ fn verify_subslice(module: &Module, op: Op) -> Result<(), String> {
     let (Some(whole), Some(part)) = (module.shape(from), module.shape(to)) else { return Ok(()) };
     let offsets = slice.offsets(module);
     let beside = |(offset, n): &(&i32, &u32)| u32::try_from(**offset).is_ok_and(|at| !at.is_multiple_of(**n));
-    if let Some((offset, n)) = offsets.iter().zip(part).find(beside) {
+    // Without a swizzle, or where none has been chosen yet, a part may begin anywhere.
+    let plain = match module.encoding(from).map(|e| module.attr_kind(e)) {
+        Some(AttrKind::Encoding(Encoding::Shared(SharedKind::Swizzled { max_phase, .. }))) => *max_phase == 1,
+        encoding => encoding.is_none(),
+    };
+    if let Some((offset, n)) = offsets.iter().zip(part).find(beside).filter(|_| !plain) {
         return Err(format!("a part of {n} cannot begin at {offset}, which is within a tile of as many"));
     }
     // The fast dimension and the one whose index permutes it, with the permutation of an index: 0 if it is none.

@@ -64,7 +64,7 @@ pub fn supports(module: &Module, target: &TargetInfo, axis: &AxisAnalysis, desc:
             Some(Opcode::Ttng(ttng::Kind::AsyncTmaCopyGlobalToLocal)) => {
                 let copy = ttng::AsyncTmaCopyGlobalToLocal(u.op);
                 let buffer = copy.result(module);
-                if !copies(module, buffer, shape) {
+                if !copies(module, buffer, shape) || !begins_aligned(module, buffer) {
                     return false;
                 }
                 (buffer, copy.coord(module))
@@ -198,6 +198,40 @@ pub fn copies(module: &Module, buffer: Value, shape: &[u32]) -> bool {
     encoding.is_some_and(|e| TmaBlock::new(e, shape, module.bits(ty)).is_some())
 }
 
+/// Whether a view of a buffer begins where TMA can copy to and from: a slot, or what else shows a buffer's bytes, may begin in between.
+pub fn begins_aligned(module: &Module, buffer: Value) -> bool {
+    let mut at = scope::captured(module, buffer);
+    while let Some(op) = module.defining_op(at) {
+        let begin = match module.opcode(op) {
+            Some(Opcode::Ttg(ttg::Kind::MemdescIndex)) => {
+                let slot = module.constant_int(ttg::MemdescIndex(op).index(module)).unwrap_or(1);
+                slot * i64::from(slot_bytes(module, at))
+            }
+            Some(Opcode::Ttg(ttg::Kind::MemdescReinterpret)) => {
+                ttg::MemdescReinterpret(op).offset(module).unwrap_or(0).into()
+            }
+            Some(Opcode::Ttg(
+                ttg::Kind::MemdescSubslice | ttg::Kind::MemdescReshape | ttg::Kind::MemdescTrans,
+            )) => 0,
+            _ => break,
+        };
+        if begin % i64::from(BUFFER_ALIGNMENT) != 0 {
+            return false;
+        }
+        at = scope::captured(module, module.operands(op)[0]);
+    }
+    true
+}
+
+/// The bytes from one slot to the next.
+fn slot_bytes(module: &Module, slot: Value) -> u32 {
+    let ty = module.value_type(slot);
+    let (shape, bits) = (module.shape(ty).unwrap_or(&[]), module.bits(ty).max(8));
+    let layout = module.encoding(ty).and_then(|e| module.encoding_of(e));
+    let layout = layout.and_then(|layout| SharedLayout::new(layout, shape, bits).ok());
+    layout.map_or_else(|| shape.iter().product(), |layout| layout.allocation_elems()) * bits / 8
+}
+
 /// Whether TMA can copy from where a buffer lies: an allocation, a slot of one, or a part whose rows are whole swizzles.
 pub fn copies_part(module: &Module, buffer: Value) -> bool {
     let ty = module.value_type(buffer);
@@ -223,8 +257,7 @@ pub fn copies_part(module: &Module, buffer: Value) -> bool {
     let all = module.shape(module.value_type(whole)).unwrap_or(&[]);
     let slot = &all[all.len() - shape.len()..];
     let Ok(layout) = SharedLayout::new(encoding, slot, bits) else { return false };
-    let aligned =
-        all.len() == shape.len() || (layout.allocation_elems() * bits / 8).is_multiple_of(BUFFER_ALIGNMENT);
+    let aligned = begins_aligned(module, buffer);
     let Some(block) = TmaBlock::new(encoding, shape, bits).filter(|_| aligned) else { return false };
     slot == shape || block.in_part(&layout, shape, &offsets, bits / 8).is_some()
 }

@@ -167,12 +167,21 @@ fn is_range(module: &Module, value: Value, dim: usize, extent: u32) -> bool {
 /// A view of a buffer, or the buffer; and whether it is transposed.
 type Seen = (Value, bool);
 
-/// The layout that suits what is done with a buffer whose views are these.
-fn choose(module: &Module, buffer: Value, views: &[Seen], reshaped: bool) -> SharedKind {
+/// What makes a view a part that begins at no multiple of its own size, so that it could not lie in a swizzled buffer.
+fn cuts_swizzle(module: &Module, view: Value) -> Option<Op> {
+    let slice = ttg::MemdescSubslice::of(module, view)?;
+    let part = module.shape(module.value_type(view)).unwrap_or(&[]);
+    let begins = slice.offsets(module);
+    let cut = begins.iter().zip(part).any(|(&at, &n)| !(at as u32).is_multiple_of(n));
+    cut.then_some(slice.0)
+}
+
+/// The layout that suits what is done with a buffer whose views are these: row-major where it is also seen in `other` ways.
+fn choose(module: &Module, buffer: Value, views: &[Seen], other: bool) -> SharedKind {
     let bits = module.bits(module.value_type(buffer)).max(8);
     let least = least_shape(module, views);
     let order = encoding_choice::row_major(least.len());
-    let for_dots = !reshaped && least.len() == 2 && views.iter().any(|&(v, _)| feeds_dot(module, v));
+    let for_dots = !other && least.len() == 2 && views.iter().any(|&(v, _)| feeds_dot(module, v));
     if for_dots
         && !views.iter().any(|&(v, _)| has_pointers(module, v) || is_copied(module, v))
         && let Encoding::Shared(kind) = encoding_choice::shared_for_dot(&least, &order, bits)
@@ -414,7 +423,12 @@ fn lay_out(
     }
     let moved = groups.iter().flatten().any(|&(v, _)| has_moved_pointers(module, v));
     let multiplied = groups.iter().flatten().any(|&(v, _)| is_multiplied(module, v));
-    if !multiplied && (moved || wanted == Some(0)) {
+    let cut = groups.iter().flatten().find_map(|&(v, _)| cuts_swizzle(module, v));
+    if let Some(slice) = cut.filter(|_| multiplied) {
+        let what = "a part of a buffer that tle.gpu.wgmma reads, which begins at no multiple of its own size";
+        return Err(Diagnostic::unsupported(module, module.op_loc(slice), what));
+    }
+    if !multiplied && (moved || cut.is_some() || wanted == Some(0)) {
         wanted = None;
     }
     for views in &groups {
@@ -426,7 +440,7 @@ fn lay_out(
                 element_bits: module.bits(module.value_type(views[0].0)),
                 rank: 2,
             },
-            (None, None) => choose(module, views[0].0, views, groups.len() > 1),
+            (None, None) => choose(module, views[0].0, views, groups.len() > 1 || cut.is_some()),
         };
         for &(v, transposed) in views {
             let kind = if transposed { kind.permuted(&[1, 0]).unwrap_or(kind.clone()) } else { kind.clone() };

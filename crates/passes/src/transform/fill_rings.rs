@@ -121,7 +121,8 @@ fn block(module: &Module, store: ttg::LocalStore) -> Option<tt::DescriptorLoad> 
     let block = tma::block_type(module, desc).filter(|_| tma::is_encoded(module, desc))?;
     let fits = module.encoding(block) == module.encoding(slot)
         && module.shape(block) == module.shape(slot)
-        && module.element_type(block) == module.element_type(slot);
+        && module.element_type(block) == module.element_type(slot)
+        && tma::begins_aligned(module, store.dst(module));
     fits.then_some(load)
 }
 

@@ -99,7 +99,7 @@ fn needs_engine(
         (
             "the tensor memory accelerator cannot make all copies of this descriptor",
             "it moves blocks whose rows and whose places in the last dimension are known to be multiples of 16 bytes, \
-             of a descriptor that is an argument or made outside of loops",
+             of a descriptor that is an argument or made outside of loops, to slots that are multiples of 128 bytes",
         )
     } else {
         (
