@@ -62,7 +62,7 @@ class Program:
         yield "    while is_open:"
         for i in part:
             yield f"        s{i} = r{i}.wait(k)"
-        yield "        if CLOSES:\n            is_open = s%d.is_closed == 0\n        if is_open:" % part[0]
+        yield f"        if CLOSES:\n            is_open = s{part[0]}.is_closed == 0\n        if is_open:"
         for i in part:
             for f, what in self.reads[i].items():
                 place = f"({2 * i + (f == 'y')} * n + k) * N + at"
