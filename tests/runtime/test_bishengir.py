@@ -17,12 +17,13 @@ WORKS = """#!/bin/sh
 if [ "$1" = --version ]; then echo "bishengir-compile version 1.2"; exit 0; fi
 echo call >> "$CALLS"
 grep -q "hivm.hir.vadd" "$1" || exit 7
+grep -q "_flag\\[" "$1" && exit 6
 for wanted in -target=Ascend910B1 -enable-hfusion-compile=false -enable-hivm-compile=true \\
-    -disable-hivm-auto-inject-sync=true -disable-auto-inject-block-sync=true; do
+    -disable-auto-inject-block-sync=true -disable-auto-cv-work-space-manage=true; do
     case " $* " in *" $wanted "*) ;; *) echo "no $wanted" >&2; exit 8;; esac
 done
-[ "$8" = -o ] || exit 9
-printf 'binary of %s' "$(basename "$1")" > "$9"
+[ "$7" = -o ] || exit 9
+printf 'binary of %s' "$(basename "$1")" > "$8"
 """
 
 

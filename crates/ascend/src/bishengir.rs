@@ -1,7 +1,9 @@
 //! AscendNPU-IR to a binary by Ascend's own compiler, `bishengir-compile`, where it is installed.
 //!
-//! It is told what its documentation says for AscendNPU-IR (`docs/source/en/user_guide/compile_option.md` of the public project): that no other dialect comes before, that the
-//! flags of queues and cores are there already, and the workspace too. It calls `hivmc`, which the folder of `BISHENG_INSTALL_PATH` has, or the `PATH`.
+//! It is told what its documentation says for AscendNPU-IR (`docs/source/en/user_guide/compile_option.md` of the public project): that no other dialect comes before, and that
+//! flags between cores are there already, and the workspace too. Flags between the queues of a core it places itself, behind passes of its own that make loops of some vector
+//! instructions (integers of 64 bits, most comparisons of integers): ours would not be where those need them, and are left out of what it gets. It calls `hivmc`, which the
+//! folder of `BISHENG_INSTALL_PATH` has, or the `PATH`.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -27,11 +29,10 @@ const TIME_LIMIT: Duration = Duration::from_secs(300);
 /// How long it may take to say which release it is.
 const QUESTION_LIMIT: Duration = Duration::from_secs(30);
 
-/// That the text is AscendNPU-IR, with its flags and its workspace.
+/// That the text is AscendNPU-IR, with its flags between cores and its workspace.
 const OPTIONS: &[&str] = &[
     "-enable-hfusion-compile=false",
     "-enable-hivm-compile=true",
-    "-disable-hivm-auto-inject-sync=true",
     "-disable-auto-inject-block-sync=true",
     "-disable-auto-cv-work-space-manage=true",
 ];
@@ -102,6 +103,7 @@ impl Bishengir {
         let temporary = |e| environment(TemporaryError::new(e).to_string());
         let folder = process::temporary_folder().map_err(|e| environment(e.to_string()))?;
         let (input, output) = (folder.path().join("kernel.mlir"), folder.path().join("kernel.o"));
+        let text = &without_flags(text);
         std::fs::write(&input, text).map_err(temporary)?;
         let mut command = Command::new(&self.path);
         command.arg(&input).arg(format!("-target={}", ascend::DEVICE)).args(OPTIONS).arg("-o").arg(&output);
@@ -132,6 +134,16 @@ impl Bishengir {
             log => refused.note(log),
         }
     }
+}
+
+/// The text of a module without the flags between queues of a core.
+fn without_flags(text: &str) -> String {
+    let flag = |line: &&str| {
+        ["set_flag[", "wait_flag["]
+            .iter()
+            .any(|name| line.trim_start().strip_prefix("hivm.hir.").is_some_and(|l| l.starts_with(name)))
+    };
+    text.lines().filter(|line| !flag(line)).fold(String::new(), |all, line| all + line + "\n")
 }
 
 /// An error that a line of a log is, and the place in the kernel's source that it is at: `add.py:5:4: error: …`, or one in the text of the module.

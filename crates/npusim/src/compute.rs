@@ -148,6 +148,8 @@ impl View {
 pub enum Operand {
     /// Elements of a view.
     View(View),
+    /// Those that a view had when they were taken out of it, in row-major order.
+    Taken(View, Vec<Num>),
     /// A number, for every element.
     Num(Num),
 }
@@ -168,10 +170,11 @@ pub fn run(
     let wrong = |what: &str| Diagnostic::at(m, m.op_loc(op), format!("{}: {what}", m.op_name(op)));
     let read = |memories: &Memories, operand: &Operand| match operand {
         Operand::Num(n) => vec![*n; count],
+        Operand::Taken(_, values) => values.clone(),
         Operand::View(v) => v.places().iter().map(|&at| memories.read(m, v, at)).collect::<Vec<Num>>(),
     };
     let element = |operand: Option<&Operand>| match operand {
-        Some(Operand::View(v)) => v.element,
+        Some(Operand::View(v) | Operand::Taken(v, _)) => v.element,
         _ => out.element,
     };
     let values: Vec<Num> = match kind {
@@ -346,29 +349,18 @@ fn product(
     ins: &[Operand],
     out: &View,
 ) -> Result<Vec<Num>, Diagnostic> {
-    let [
-        Operand::View(a),
-        Operand::View(b),
-        Operand::Num(init),
-        Operand::Num(rows),
-        Operand::Num(depth),
-        Operand::Num(columns),
-    ] = ins
+    let [a, b, Operand::Num(init), Operand::Num(rows), Operand::Num(depth), Operand::Num(columns)] = ins
     else {
         return Err(Diagnostic::at(m, m.op_loc(op), "a product of anything but two views"));
     };
     let (rows, depth, columns) = (rows.int(), depth.int(), columns.int());
-    let turned = |v: &View, turned: bool| {
-        let mut v = v.clone();
-        if turned {
-            v.shape.reverse();
-            v.strides.reverse();
-        }
-        v
-    };
     let mmad = hivm::Mmad(op);
-    let (a, b) = (turned(a, mmad.a_transpose(m).0), turned(b, mmad.b_transpose(m).0));
-    let fits = a.shape == [rows, depth] && b.shape == [depth, columns] && out.shape == [rows, columns];
+    let (Some(a), Some(b)) = (Matrix::of(a, mmad.a_transpose(m).0), Matrix::of(b, mmad.b_transpose(m).0))
+    else {
+        return Err(Diagnostic::at(m, m.op_loc(op), "a product of anything but two views"));
+    };
+    let fits =
+        a.extents() == [rows, depth] && b.extents() == [depth, columns] && out.shape == [rows, columns];
     if !fits {
         return Err(Diagnostic::at(m, m.op_loc(op), "a product of views whose extents are not m, k and n"));
     }
@@ -380,7 +372,7 @@ fn product(
         for j in 0..columns {
             let mut sum = if init.int() != 0 { Num::Float(0.0) } else { at(out, i, j) };
             for k in 0..depth {
-                let (x, y) = (at(&a, i, k), at(&b, k, j));
+                let (x, y) = (a.at(m, memories, i, k), b.at(m, memories, k, j));
                 sum = match [sum, x, y].contains(&Num::Undefined) {
                     true => Num::Undefined,
                     false => Num::Float(sum.float() + x.float() * y.float()).rounded(m, out.element),
@@ -390,6 +382,43 @@ fn product(
         }
     }
     Ok(values)
+}
+
+/// An operand of a product.
+struct Matrix<'o> {
+    view: &'o View,
+    /// Its elements, where they were taken out of it.
+    taken: Option<&'o [Num]>,
+    /// Whether rows are columns.
+    turned: bool,
+}
+
+impl<'o> Matrix<'o> {
+    fn of(operand: &'o Operand, turned: bool) -> Option<Matrix<'o>> {
+        match operand {
+            Operand::View(view) if view.shape.len() == 2 => Some(Matrix { view, taken: None, turned }),
+            Operand::Taken(view, values) if view.shape.len() == 2 => {
+                Some(Matrix { view, taken: Some(values), turned })
+            }
+            _ => None,
+        }
+    }
+
+    fn extents(&self) -> [i64; 2] {
+        let [rows, columns] = [self.view.shape[0], self.view.shape[1]];
+        if self.turned { [columns, rows] } else { [rows, columns] }
+    }
+
+    fn at(&self, m: &Module, memories: &Memories, i: i64, j: i64) -> Num {
+        let (i, j) = if self.turned { (j, i) } else { (i, j) };
+        let view = self.view;
+        match self.taken {
+            Some(values) => values[(i * view.shape[1] + j) as usize],
+            None => {
+                memories.read(m, view, view.base + (i * view.strides[0] + j * view.strides[1]) * view.bytes)
+            }
+        }
+    }
 }
 
 fn reduced(
@@ -562,6 +591,7 @@ fn broadcast(m: &Module, memories: &Memories, ins: &[Operand], out: &View) -> Op
     let mut src = match ins.first()? {
         Operand::Num(n) => return Some(vec![*n; out.shape.iter().product::<i64>() as usize]),
         Operand::View(v) => v.clone(),
+        Operand::Taken(..) => return None,
     };
     for d in 0..out.shape.len() {
         match (*src.shape.get(d)?, out.shape[d]) {
@@ -576,7 +606,7 @@ fn broadcast(m: &Module, memories: &Memories, ins: &[Operand], out: &View) -> Op
 fn arange(m: &Module, op: Op, ins: &[Operand], out: &View) -> Vec<Num> {
     let number = |o: &Operand| match o {
         Operand::Num(n) => n.int(),
-        Operand::View(_) => 0,
+        Operand::View(_) | Operand::Taken(..) => 0,
     };
     let (offset, strides) = ins.split_at(usize::from(hivm::Varange(op).offset(m).is_some()));
     let strides: Vec<i64> = strides.iter().map(number).collect();

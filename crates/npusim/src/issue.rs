@@ -783,7 +783,14 @@ impl Unit<'_> {
                     .collect::<Result<_>>()?;
                 let pipe = self.pipe(op, kind, &ins, &out)?;
                 let known = queues.known(self.core);
-                queues.issue(self.queue(pipe), Action::Compute { op, ins, out, known });
+                // What a product reads of L1 another queue takes out of there for it.
+                let of_l1 = |o: &Operand| matches!(o, Operand::View(v) if v.space.name == "L1");
+                let taken = kind == H::Mmad && ins.iter().any(of_l1);
+                if taken {
+                    let views = ins.iter().filter(|o| of_l1(o)).cloned().collect();
+                    queues.issue(self.queue(Pipe::Mte1), Action::Take { op, views, known });
+                }
+                queues.issue(self.queue(pipe), Action::Compute { op, ins, out, known, taken });
             }
         }
         Ok(())
@@ -838,7 +845,7 @@ impl Unit<'_> {
             .iter()
             .filter_map(|o| match o {
                 Operand::View(v) => Some(v.space.name),
-                Operand::Num(_) => None,
+                Operand::Num(_) | Operand::Taken(..) => None,
             })
             .collect();
         let wrong = || {

@@ -116,8 +116,10 @@ impl Flag {
 /// What a queue is to do.
 #[derive(Debug)]
 pub enum Action {
-    /// An instruction.
-    Compute { op: Op, ins: Vec<Operand>, out: View, known: Clock },
+    /// An instruction; where something is taken for it, that comes first.
+    Compute { op: Op, ins: Vec<Operand>, out: View, known: Clock, taken: bool },
+    /// Takes what an instruction of another queue will read.
+    Take { op: Op, views: Vec<Operand>, known: Clock },
     /// Raises flags: one, or one for each of the other kind's cores.
     Set { op: Op, flags: Vec<Flag>, known: Clock },
     /// Waits for them.
@@ -215,6 +217,8 @@ pub struct Queues {
     /// Those when programs last waited for each other.
     since: Clock,
     clocks: Vec<Clock>,
+    /// What was taken for instructions that have not come yet, with what was known then, and when that was.
+    taken: VecDeque<(VecDeque<Operand>, Clock, u64)>,
     /// Raised flags: what was known when they were, and when that was.
     flags: FxHashMap<Flag, (Clock, u64, Op, Flag)>,
     now: [u64; QUEUES],
@@ -234,6 +238,7 @@ impl Queues {
             queues: (0..QUEUES).map(|_| VecDeque::new()).collect(),
             ticks: [0; QUEUES],
             clocks: vec![[0; QUEUES]; QUEUES],
+            taken: VecDeque::new(),
             flags: FxHashMap::default(),
             now: [0; QUEUES],
             busy: [0; QUEUES],
@@ -264,9 +269,14 @@ impl Queues {
             let before = self.performed;
             for q in 0..QUEUES {
                 while let Some(action) = self.queues[q].pop_front() {
-                    if let Action::Wait { flags, .. } = &action
-                        && !flags.iter().all(|flag| self.flags.contains_key(&flag.key()))
-                    {
+                    let ready = match &action {
+                        Action::Wait { flags, .. } => {
+                            flags.iter().all(|flag| self.flags.contains_key(&flag.key()))
+                        }
+                        Action::Compute { taken: true, .. } => !self.taken.is_empty(),
+                        _ => true,
+                    };
+                    if !ready {
                         self.queues[q].push_front(action);
                         break;
                     }
@@ -423,9 +433,35 @@ impl Queues {
                 }
             }
             Action::Barrier => self.clocks[p][p] = self.ticks[p],
-            Action::Compute { op, ins, out, known } => {
+            Action::Take { op, views, known } => {
                 self.learn(p, &known);
                 self.ticks[p] += 1;
+                let (mut found, mut touched) = (VecDeque::new(), 0);
+                for operand in views {
+                    let Operand::View(view) = operand else { continue };
+                    touched += self.check(m, queue, op, &view, false)?;
+                    self.remember(queue, op, &view, false);
+                    let values = view.places().iter().map(|&at| self.memories.read(m, &view, at)).collect();
+                    found.push_back(Operand::Taken(view, values));
+                }
+                self.clocks[p][p] = self.ticks[p];
+                self.passed(p, touched);
+                self.taken.push_back((found, self.clocks[p], self.now[p]));
+            }
+            Action::Compute { op, mut ins, out, known, taken } => {
+                self.learn(p, &known);
+                self.ticks[p] += 1;
+                if let Some((mut found, known, time)) = taken.then(|| self.taken.pop_front()).flatten() {
+                    self.learn(p, &known);
+                    self.now[p] = self.now[p].max(time);
+                    for operand in &mut ins {
+                        if matches!(operand, Operand::View(v) if v.space.name == "L1")
+                            && let Some(values) = found.pop_front()
+                        {
+                            *operand = values;
+                        }
+                    }
+                }
                 // The write first: its own reads are no others'. What fills all of a buffer writes that.
                 let written = out.filled(m, op);
                 let mut touched = self.check(m, queue, op, &written, true)?;
@@ -440,13 +476,18 @@ impl Queues {
                 if queue.pipe != Pipe::V {
                     self.clocks[p][p] = self.ticks[p];
                 }
-                let time = 1 + touched.div_ceil(RATE);
-                self.spans.push((self.now[p], self.now[p] + time));
-                (self.now[p], self.busy[p]) = (self.now[p] + time, self.busy[p] + time);
-                self.instructions[p] += 1;
+                self.passed(p, touched);
             }
         }
         Ok(())
+    }
+
+    /// An instruction of a queue has touched so many bytes.
+    fn passed(&mut self, p: usize, touched: u64) {
+        let time = 1 + touched.div_ceil(RATE);
+        self.spans.push((self.now[p], self.now[p] + time));
+        (self.now[p], self.busy[p]) = (self.now[p] + time, self.busy[p] + time);
+        self.instructions[p] += 1;
     }
 
     fn learn(&mut self, p: usize, known: &Clock) {

@@ -106,6 +106,33 @@ fn memories_and_ways() {
 }
 
 #[test]
+fn what_a_product_reads_of_l1() {
+    let l1 = "memref<16x16xf32, #hivm.address_space<cbuf>>";
+    let l0c = "memref<16x16xf32, #hivm.address_space<cc>>";
+    let blocks = "memref<?x?xf32, strided<[?, ?], offset: ?>, #hivm.address_space<gm>>";
+    let product = |order: &str| {
+        let flags = |to: &str| {
+            format!(
+                "hivm.hir.set_flag[<PIPE_MTE2>, <{to}>, <EVENT_ID0>]\nhivm.hir.wait_flag[<PIPE_MTE2>, <{to}>, <EVENT_ID0>]\n"
+            )
+        };
+        error(&format!(
+            "%n = arith.constant 8 : index\n%w = memref.reinterpret_cast %x to offset : [%c0], sizes : [%n, %n], strides : [%n, %c1] : memref<?xf32, #hivm.address_space<gm>> to {blocks}\n\
+             %l = hivm.hir.pointer_cast(%a0) : {l1}\n%c = hivm.hir.pointer_cast(%a0) : {l0c}\n%t = arith.constant true\n\
+             %p = memref.subview %l[%c0, %c0] [%n, %n] [%c1, %c1] : {l1} to memref<?x?xf32, strided<[?, ?], offset: ?>, #hivm.address_space<cbuf>>\n\
+             %q = memref.subview %c[%c0, %c0] [%n, %n] [%c1, %c1] : {l0c} to memref<?x?xf32, strided<[?, ?], offset: ?>, #hivm.address_space<cc>>\n\
+             hivm.hir.nd2nz {{dst_continuous}} ins(%w : {blocks}) outs(%p : memref<?x?xf32, strided<[?, ?], offset: ?>, #hivm.address_space<cbuf>>)\n\
+             {}\
+             hivm.hir.mmadL1 ins(%p, %p, %t, %n, %n, %n : memref<?x?xf32, strided<[?, ?], offset: ?>, #hivm.address_space<cbuf>>, memref<?x?xf32, strided<[?, ?], offset: ?>, #hivm.address_space<cbuf>>, i1, index, index, index) outs(%q : memref<?x?xf32, strided<[?, ?], offset: ?>, #hivm.address_space<cc>>)\n",
+            flags(order)
+        ))
+    };
+    assert_eq!(product("PIPE_MTE1"), "");
+    let late = product("PIPE_M");
+    assert!(late.contains("PIPE_MTE2 writes byte 0 of L1 while PIPE_MTE1 still reads it"), "{late}");
+}
+
+#[test]
 fn locks() {
     const TYPE: &str = "memref<1xi64, #hivm.address_space<gm>>";
     let create = format!("%l = hivm.hir.create_sync_block_lock : {TYPE}\n");

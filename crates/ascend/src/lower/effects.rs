@@ -51,6 +51,8 @@ pub(super) struct Node {
     pub holds: bool,
     /// Whether all queues are done when it begins: programs wait for each other.
     pub meets: bool,
+    /// Whether it is a product that another queue takes something out of L1 for.
+    pub takes: bool,
 }
 
 /// What is known of instructions.
@@ -74,7 +76,9 @@ impl Node {
         m.walk(op, &mut |inner| touched.extend(accesses(m, known, inner)));
         let holds = !m.regions(op).is_empty();
         let meets = hivm_more::SyncBlock::cast(m, op).is_some();
-        (meets || !touched.is_empty()).then_some(Node { op, touched, holds, meets })
+        let product = matches!(m.opcode(op), Some(Opcode::Hivm(H::Mmad)));
+        let takes = product && touched.iter().any(|a| a.queue.pipe == Pipe::Mte1);
+        (meets || !touched.is_empty()).then_some(Node { op, touched, holds, meets, takes })
     }
 }
 
@@ -105,7 +109,7 @@ pub(super) fn conflict(a: &Access, b: &Access) -> bool {
     same && (a.write || b.write)
 }
 
-/// The queue of an instruction.
+/// The queue of an instruction. A product takes what it reads of `L1` to where it multiplies first, in another one ([`accesses`]).
 pub(super) fn pipe_of(m: &Module, op: Op) -> Option<Pipe> {
     Some(match m.opcode(op)? {
         Opcode::Memref(memref::Kind::Load | memref::Kind::Store) => Pipe::S,
@@ -173,6 +177,8 @@ fn accesses(m: &Module, known: &Known, op: Op) -> Vec<Access> {
         if root == Root::Global && no_alias {
             continue;
         }
+        // (AscendNPU-IR calls that a macro of two pipes: `PIPE_MTE1` reads, `PIPE_M` adds up.)
+        let pipe = if pipe == Pipe::M && space(m, v) == "L1" { Pipe::Mte1 } else { pipe };
         for &core in &cores {
             let queue = Queue { core, pipe };
             let shared = known.halved && core == Core::Vector && known.is_shared(root);

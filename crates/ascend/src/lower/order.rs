@@ -257,6 +257,15 @@ impl Order {
                 known = [[at as i64 - 1; QUEUES]; QUEUES];
                 met = at as i64 - 1;
             }
+            // A product begins when what it reads of L1 was taken out of there.
+            if nodes[j].takes {
+                let [taken, product] =
+                    [Pipe::Mte1, Pipe::M].map(|pipe| number(Queue { core: Core::Cube, pipe }));
+                let hands = known[taken];
+                let hears = known[product].iter_mut().zip(hands);
+                hears.for_each(|(knows, last)| *knows = (*knows).max(last));
+                known[product][taken] = at as i64;
+            }
             let v = number(VECTORS);
             if self.barriers.contains(&j) || (self.at_end && j == 0) {
                 known[v][v] = known[v][v].max(at as i64 - 1);

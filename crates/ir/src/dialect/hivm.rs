@@ -385,7 +385,7 @@ with_vectors! {
         verify verify_fixpipe
     }
 
-    /// `out = a · b`, added to what is there unless `init` (`PIPE_M`); m, k and n are the extents.
+    /// `out = a · b`, added to what is there unless `init` (`PIPE_M`; what it reads of L1 comes by `PIPE_MTE1`); m, k and n are the extents.
     op Mmad = "hir.mmadL1" {
         operands(a: one, b: one, init: one, m: one, k: one, n: one, out: one, sync_related_args: var, unit_flag_cond: var, per_channel_bias: opt)
         attrs(

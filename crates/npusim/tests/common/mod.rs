@@ -126,6 +126,6 @@ fn checked(case: &Case, apart: f32, barriers: bool) -> (String, String, Report) 
 
 pub fn numbers(n: usize, seed: u32) -> Vec<f32> {
     (0..n as u32)
-        .map(|i| ((i.wrapping_mul(2654435761).wrapping_add(seed * 7919) >> 20) % 17) as f32 - 8.0)
+        .map(|i| ((i.wrapping_mul(2654435761).wrapping_add(seed.wrapping_mul(7919)) >> 20) % 17) as f32 - 8.0)
         .collect()
 }
