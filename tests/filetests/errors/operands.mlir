@@ -74,7 +74,7 @@ tt.func @f(%s: !ttg.memdesc<32x16xf16, #s, #smem>) {
 // ERROR: a part of 4 along 1 cuts the swizzling pattern
 // -----
 // RUN:
-#s = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
+#s = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 8, order = [1, 0]}>
 #smem = #ttg.shared_memory
 tt.func @f(%s: !ttg.memdesc<8x16xf32, #s, #smem>) {
   %0 = ttg.memdesc_subslice %s[2, 0] : !ttg.memdesc<8x16xf32, #s, #smem> -> !ttg.memdesc<4x16xf32, #s, #smem, 8x16>

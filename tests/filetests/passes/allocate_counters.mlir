@@ -43,8 +43,8 @@ module attributes {tle.cluster_dims = array<i32: 2, 2, 1>, "ttg.num-warps" = 4 :
   tt.func public @f() {
     // CHECK: tt.program_barrier cluster {group = 0 : i32}
     tt.program_barrier cluster {group = 0 : i32}
-    // CHECK: %[[COUNT:.*]] = arith.constant 4 : i32
-    // CHECK: tt.program_barrier cluster, %[[COUNT]] {group = 1 : i32, ttg.global_scratch_memory_offset = 8 : i32}
+    // CHECK: %c4_i32 = arith.constant 4 : i32
+    // CHECK: tt.program_barrier cluster, %c4_i32 {group = 1 : i32, ttg.global_scratch_memory_offset = 8 : i32}
     tt.program_barrier cluster {group = 1 : i32}
     ttg.warp_specialize()
     default {
@@ -53,7 +53,7 @@ module attributes {tle.cluster_dims = array<i32: 2, 2, 1>, "ttg.num-warps" = 4 :
     partition0() num_warps(4) {
       ttg.warp_return
     } : () -> ()
-    // CHECK: tt.program_barrier cluster, %{{.*}} {group = 1 : i32, ttg.global_scratch_memory_offset = 8 : i32}
+    // CHECK: tt.program_barrier cluster, %c4_i32_0 {group = 1 : i32, ttg.global_scratch_memory_offset = 8 : i32}
     tt.program_barrier cluster {group = 1 : i32}
     ttg.warp_specialize()
     default {
