@@ -50,9 +50,7 @@ def test_places(device, row, column, n, stride):
     inside = (rows < m)[:, None] & (columns < n)
     want[at[inside]] = (a.astype(np.float32) @ b.astype(np.float32))[inside]
     c = device.array(memory)
-    kernel = placed[(1,)](
-        device.array(a), device.array(b), c[before:], m, n, k, stride, row, column, block
-    )
+    kernel = placed[(1,)](device.array(a), device.array(b), c[before:], m, n, k, stride, row, column, block)
     if device.backend == "ptxsim":
         assert (STORE in kernel.asm["ptx"]) == (n % 16 == 0)
     np.testing.assert_array_equal(device.numpy(c).reshape(-1), want)

@@ -2,7 +2,7 @@
 //!
 //! Two products follow each other there, with a softmax between. A warp group that starts copies, waits for them and waits for its products has a part of its tensor cores'
 //! time to itself; where a loader starts the copies, warp groups have nothing to wait for together, and one multiplies while the other takes exponentials. That takes
-//! registers: a program of two warp groups with accumulators so large that no second one fits on the multiprocessor has them to spare (docs/log/2026-11-26.md).
+//! registers: a program of two warp groups with accumulators so large that no second one fits on the multiprocessor has them to spare (docs/log/2026-11-26.md: which gain).
 //!
 //! ```text
 //! scf.for %j = … {                             scf.for %j = … {
@@ -26,11 +26,11 @@ use crate::target::TargetInfo;
 /// The warps of a program that is large enough, two warp groups, and their rows.
 const WARPS: u32 = 8;
 const ROWS: u32 = 128;
-/// A thread's elements of the accumulator, and the fewest of the first product.
+/// The fewest elements of the accumulator that a thread has, and of both products together.
 const ACCUMULATED: u32 = 64;
-const SCORES: u32 = 32;
-/// Bytes of shared memory for all else: the first operand of the first product, and scratch.
-const OTHERS: u32 = 40 << 10;
+const OF_BOTH: u32 = 96;
+/// Bytes of shared memory for scratch.
+const SCRATCH: u32 = 8 << 10;
 
 /// Asks for warps that load, in all loops of attention whose loads have become those of blocks, if there is shared memory for two slots of each.
 pub(super) fn ask(m: &mut Module, target: &TargetInfo, num_warps: u32) {
@@ -38,7 +38,7 @@ pub(super) fn ask(m: &mut Module, target: &TargetInfo, num_warps: u32) {
         return;
     }
     let loops: Vec<Op> = m.all_ops(m.root()).into_iter().filter(|&op| is_attention(m, op)).collect();
-    if 2 * slot_bytes(m, &loops) + OTHERS > target.max_shared {
+    if 2 * slot_bytes(m, &loops) + kept_bytes(m, &loops) + SCRATCH > target.max_shared {
         return;
     }
     for op in loops {
@@ -50,18 +50,28 @@ pub(super) fn ask(m: &mut Module, target: &TargetInfo, num_warps: u32) {
 /// The bytes of the blocks that loops load; those of one descriptor share a ring.
 fn slot_bytes(m: &Module, loops: &[Op]) -> u32 {
     let loads = loops.iter().flat_map(|&op| m.all_ops(op));
-    let loads: Vec<_> = loads.filter_map(|op| tt::DescriptorLoad::cast(m, op)).collect();
-    let bytes = |load: &tt::DescriptorLoad| {
-        let ty = m.value_type(load.result(m));
-        m.shape(ty).unwrap_or(&[]).iter().product::<u32>() * m.bits(ty) / 8
-    };
-    let of_descriptor: FxHashMap<Value, u32> = loads.iter().map(|load| (load.desc(m), bytes(load))).collect();
+    let loads = loads.filter_map(|op| tt::DescriptorLoad::cast(m, op));
+    let of_descriptor: FxHashMap<Value, u32> =
+        loads.map(|load| (load.desc(m), bytes(m, load.result(m)))).collect();
     of_descriptor.values().sum()
 }
 
-/// Whether a loop multiplies twice, the second time what it has made of the first product, loads no tensors but blocks, and adds up many elements a thread.
+/// The bytes of what the first products of loops take from outside, which lies in shared memory, too.
+fn kept_bytes(m: &Module, loops: &[Op]) -> u32 {
+    let dots = loops.iter().filter_map(|&op| m.all_ops(op).into_iter().find_map(|op| tt::Dot::cast(m, op)));
+    let kept: FxHashMap<Value, u32> = dots.map(|dot| (dot.a(m), bytes(m, dot.a(m)))).collect();
+    kept.values().sum()
+}
+
+fn bytes(m: &Module, value: Value) -> u32 {
+    let ty = m.value_type(value);
+    m.shape(ty).unwrap_or(&[]).iter().product::<u32>() * m.bits(ty) / 8
+}
+
+/// Whether a loop, within no other, multiplies twice, the second time what it has made of the first product, loads no tensors but blocks, and adds up many elements a thread.
 fn is_attention(m: &Module, op: Op) -> bool {
-    if scf::For::cast(m, op).is_none() || dots_within(m, op) != 2 {
+    let in_body = m.parent_op(op).is_some_and(|op| tt::Func::cast(m, op).is_some());
+    if scf::For::cast(m, op).is_none() || !in_body || dots_within(m, op) != 2 {
         return false;
     }
     let ops = m.all_ops(op);
@@ -76,7 +86,7 @@ fn is_attention(m: &Module, op: Op) -> bool {
         && !scattered
         && m.parent_op(second.0) == Some(op)
         && product_behind(m, second.a(m)) == Some(first.0)
-        && shape(second)[0] == ROWS
-        && of_thread(second) == ACCUMULATED
-        && of_thread(first) >= SCORES
+        && shape(second).first() == Some(&ROWS)
+        && of_thread(second) >= ACCUMULATED
+        && of_thread(first) + of_thread(second) >= OF_BOTH
 }
