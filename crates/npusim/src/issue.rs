@@ -768,31 +768,38 @@ impl Unit<'_> {
                 }
             },
             _ => {
-                supported::check(m, op, kind)?;
-                let written = hivm::written(m, op).start;
-                let operands = m.operands(op);
-                let out = self.view(operands[written], op)?;
-                let ins: Vec<Operand> = (0..operands.len())
-                    .filter(|&i| i != written)
-                    .map(|i| &operands[i])
-                    .map(|v| match self.values.get(v) {
-                        Some(Cell::View(view)) => Ok(Operand::View(view.clone())),
-                        Some(Cell::Num(n)) => Ok(Operand::Num(*n)),
-                        None => Err(self.unsupported(op)),
-                    })
-                    .collect::<Result<_>>()?;
-                let pipe = self.pipe(op, kind, &ins, &out)?;
-                let known = queues.known(self.core);
-                // What a product reads of L1 another queue takes out of there for it.
-                let of_l1 = |o: &Operand| matches!(o, Operand::View(v) if v.space.name == "L1");
-                let taken = kind == H::Mmad && ins.iter().any(of_l1);
-                if taken {
-                    let views = ins.iter().filter(|o| of_l1(o)).cloned().collect();
-                    queues.issue(self.queue(Pipe::Mte1), Action::Take { op, views, known });
-                }
-                queues.issue(self.queue(pipe), Action::Compute { op, ins, out, known, taken });
+                return self.compute(op, kind, queues);
             }
         }
+        Ok(())
+    }
+
+    /// Issues an instruction that computes or copies.
+    fn compute(&mut self, op: Op, kind: H, queues: &mut Queues) -> Result<()> {
+        let m = self.m;
+        supported::check(m, op, kind)?;
+        let written = hivm::written(m, op).start;
+        let operands = m.operands(op);
+        let out = self.view(operands[written], op)?;
+        let ins: Vec<Operand> = (0..operands.len())
+            .filter(|&i| i != written)
+            .map(|i| &operands[i])
+            .map(|v| match self.values.get(v) {
+                Some(Cell::View(view)) => Ok(Operand::View(view.clone())),
+                Some(Cell::Num(n)) => Ok(Operand::Num(*n)),
+                None => Err(self.unsupported(op)),
+            })
+            .collect::<Result<_>>()?;
+        let pipe = self.pipe(op, kind, &ins, &out)?;
+        let known = queues.known(self.core);
+        // What a product reads of L1 another queue takes out of there for it.
+        let of_l1 = |o: &Operand| matches!(o, Operand::View(v) if v.space.name == "L1");
+        let taken = kind == H::Mmad && ins.iter().any(of_l1);
+        if taken {
+            let views = ins.iter().filter(|o| of_l1(o)).cloned().collect();
+            queues.issue(self.queue(Pipe::Mte1), Action::Take { op, views, known });
+        }
+        queues.issue(self.queue(pipe), Action::Compute { op, ins, out, known, taken });
         Ok(())
     }
 
