@@ -107,6 +107,13 @@ impl Recorder for Elements<'_> {
         }
     }
     fn magnitude(&mut self, x: Value) -> Value {
-        math::Absf::build(&mut self.b, x).result(self.b.module)
+        if self.b.module.is_tensor(self.like) {
+            return math::Absf::build(&mut self.b, x).result(self.b.module);
+        }
+        // (The scalar unit has no such instruction.)
+        let (word, bits) = (self.word(x), if self.word(x) == Word::F32 { Word::I32 } else { Word::I16 });
+        let all = self.convert(Convert::Bits, x, bits);
+        let magnitude = self.with(Binary::And, all, (1 << (bits.bits() - 1)) - 1);
+        self.convert(Convert::Bits, magnitude, word)
     }
 }

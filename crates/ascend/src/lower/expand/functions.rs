@@ -1,7 +1,7 @@
 //! Functions of libdevice, and operations whose rounding the language says and no instruction promises, in integers.
 
 use tilewright_ir::dialect::{arith, math, tt};
-use tilewright_ir::{Builder, Diagnostic, Module, Op, Opcode, Type, Value};
+use tilewright_ir::{Builder, Diagnostic, InsertPoint, Module, Op, Opcode, Type, Value};
 use tilewright_libdevice::record::{Binary, Recorder, Word};
 use tilewright_libdevice::soft::{self, Rounding};
 use tilewright_libdevice::{MACHINE, integers, of_symbol, recorded};
@@ -34,13 +34,64 @@ pub(super) fn library(module: &mut Module, call: tt::ExternElementwise) -> Resul
         module.replace_op(call.0, &[made]);
         return Ok(());
     }
-    match recorded::record(&mut e, function, &args) {
+    let wide = function.params.iter().chain([&function.result]).any(|ty| ty.bits() == 64);
+    let made = match wide || is_soft(function.name) {
+        true => one_by_one(module, call.0, &args, |e, args| recorded::record(e, function, args)),
+        false => recorded::record(&mut e, function, &args),
+    };
+    match made {
         Some(made) => {
             module.replace_op(call.0, &[made]);
             Ok(())
         }
         None => missing(module),
     }
+}
+
+/// Whether a function of fp32 is computed with integers of 64 bits.
+fn is_soft(name: &str) -> bool {
+    const NAMES: [&str; 11] = [
+        "byte_perm",
+        "fma",
+        "fmod",
+        "ilogb",
+        "ldexp",
+        "logb",
+        "mulhi",
+        "remainder",
+        "scalbn",
+        "sqrt",
+        "llrint",
+    ];
+    let directed = name.rsplit_once("_r").is_some_and(|(_, mode)| ["n", "z", "d", "u"].contains(&mode));
+    directed || NAMES.contains(&name)
+}
+
+/// What a function gives of elements, computed by the scalar unit: vectors have no integers of 64 bits, and so many numbers between would not fit into the memory.
+fn one_by_one(
+    module: &mut Module,
+    op: Op,
+    args: &[Value],
+    record: impl FnOnce(&mut Elements<'_>, &[Value]) -> Option<Value>,
+) -> Option<Value> {
+    let like = module.value_type(module.results(op)[0]);
+    if !module.is_tensor(like) {
+        return record(&mut Elements { b: Builder::before(module, op), like }, args);
+    }
+    let element = module.element_type(like);
+    let scalars: Vec<Type> = args.iter().map(|&v| module.element_type(module.value_type(v))).collect();
+    let map = tt::MapElementwise::build(&mut Builder::before(module, op), args, 1, &[like]);
+    let block = module.append_block(map.scalar_op(module), &scalars);
+    let numbers = module.block_args(block).to_vec();
+    let loc = module.op_loc(op);
+    let mut e = Elements { b: Builder::at(module, InsertPoint::End(block), loc), like: element };
+    let made = record(&mut e, &numbers);
+    if let Some(made) = made {
+        tt::MapElementwiseReturn::build(&mut e.b, &[made]);
+        return Some(map.results(module)[0]);
+    }
+    module.erase_op(map.0);
+    None
 }
 
 /// Functions of fp32 that are instructions, as those of the core language are, and the fast ones that are made of them.
@@ -100,6 +151,18 @@ pub(super) fn rounded(module: &mut Module, op: Op) {
         return;
     }
     let args = module.operands(op).to_vec();
+    let (opcode, nearest) = (module.opcode(op), Rounding::Nearest);
+    let known = matches!(
+        opcode,
+        Some(
+            Opcode::Arith(arith::Kind::Remf)
+                | Opcode::Math(math::Kind::Tan | math::Kind::Fma)
+                | Opcode::Tt(tt::Kind::PreciseDivf | tt::Kind::PreciseSqrt | tt::Kind::Mulhiui)
+        )
+    );
+    if !known || (opcode == Some(Opcode::Tt(tt::Kind::Mulhiui)) && !wide) {
+        return;
+    }
     let mut e = Elements { b: Builder::before(module, op), like };
     let args: Vec<Value> = match narrow {
         true => {
@@ -108,16 +171,22 @@ pub(super) fn rounded(module: &mut Module, op: Op) {
         }
         false => args,
     };
-    let (opcode, nearest) = (e.b.module.opcode(op), Rounding::Nearest);
-    let made = match (opcode, &args[..]) {
-        (Some(Opcode::Arith(arith::Kind::Remf)), &[x, y]) => soft::fmod(&mut e, x, y),
-        (Some(Opcode::Math(math::Kind::Tan)), &[x]) => tangent(&mut e, x),
-        (Some(Opcode::Math(math::Kind::Fma)), &[x, y, z]) => soft::fma(&mut e, x, y, z, nearest),
-        (Some(Opcode::Tt(tt::Kind::PreciseDivf)), &[x, y]) => soft::divide(&mut e, x, y, nearest),
-        (Some(Opcode::Tt(tt::Kind::PreciseSqrt)), &[x]) => soft::sqrt(&mut e, x, nearest),
-        (Some(Opcode::Tt(tt::Kind::Mulhiui)), &[x, y]) if wide => integers::upper_product(&mut e, x, y, true),
-        _ => return,
+    let made = if opcode == Some(Opcode::Math(math::Kind::Tan)) {
+        Some(tangent(&mut e, args[0]))
+    } else {
+        one_by_one(module, op, &args, |e, args| {
+            Some(match (opcode, args) {
+                (Some(Opcode::Arith(arith::Kind::Remf)), &[x, y]) => soft::fmod(e, x, y),
+                (Some(Opcode::Math(math::Kind::Fma)), &[x, y, z]) => soft::fma(e, x, y, z, nearest),
+                (Some(Opcode::Tt(tt::Kind::PreciseDivf)), &[x, y]) => soft::divide(e, x, y, nearest),
+                (Some(Opcode::Tt(tt::Kind::PreciseSqrt)), &[x]) => soft::sqrt(e, x, nearest),
+                (Some(Opcode::Tt(tt::Kind::Mulhiui)), &[x, y]) => integers::upper_product(e, x, y, true),
+                _ => return None,
+            })
+        })
     };
+    let Some(made) = made else { return };
+    let mut e = Elements { b: Builder::before(module, op), like };
     let made = match narrow {
         true => arith::Truncf::build(&mut e.b, made, like).out(e.b.module),
         false => made,
