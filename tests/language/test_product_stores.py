@@ -65,7 +65,7 @@ def test_empty(device):
 
 
 @triton.jit
-def before_and_behind(a_ptr, b_ptr, c_ptr, d_ptr, K, BLOCK: tl.constexpr):
+def before_and_behind(a_ptr, b_ptr, c_ptr, K, BLOCK: tl.constexpr):
     m = tl.arange(0, BLOCK)
     c_ptrs = c_ptr + m[:, None] * BLOCK + m[None, :]
     old = tl.load(c_ptrs)
@@ -74,7 +74,7 @@ def before_and_behind(a_ptr, b_ptr, c_ptr, d_ptr, K, BLOCK: tl.constexpr):
     tl.store(c_ptrs, acc.to(tl.float16))
     # Other threads have these elements.
     turned = tl.load(c_ptr + m[None, :] * BLOCK + m[:, None])
-    tl.store(d_ptr + m[:, None] * BLOCK + m[None, :], turned + 1)
+    tl.store(c_ptr + BLOCK * BLOCK + m[:, None] * BLOCK + m[None, :], turned + 1)
 
 
 def test_order(device):
@@ -82,14 +82,32 @@ def test_order(device):
     k, block = 64, 64
     a, b = operands(k, block)
     old = np.arange(block * block).reshape(block, block) % 7
-    c, d = device.array(old.astype(np.float16)), device.empty((block, block), np.float16)
-    kernel = before_and_behind[(1,)](device.array(a), device.array(b), c, d, k, block)
+    c = device.array(np.concatenate([old, old]).astype(np.float16))
+    kernel = before_and_behind[(1,)](device.array(a), device.array(b), c, k, block)
     want = a.astype(np.float32) @ b.astype(np.float32) + old
-    np.testing.assert_array_equal(device.numpy(c), want)
-    np.testing.assert_array_equal(device.numpy(d), want.T + 1)
+    np.testing.assert_array_equal(device.numpy(c), np.concatenate([want, want.T + 1]))
     if device.backend == "ptxsim":
         ptx = kernel.asm["ptx"]
         assert STORE in ptx and "cp.async.bulk.wait_group 0" in ptx and "fence.proxy.async.global" in ptx
+
+
+@triton.jit
+def loaded_behind(a_ptr, b_ptr, c_ptr, same_ptr, d_ptr, K, BLOCK: tl.constexpr):
+    m = tl.arange(0, BLOCK)
+    at = m[:, None] * BLOCK + m[None, :]
+    tl.store(c_ptr + at, product(a_ptr, b_ptr, K, BLOCK).to(tl.float16))
+    tl.store(d_ptr + at, tl.load(same_ptr + at) + 1)
+
+
+def test_one_tensor_given_twice(device):
+    """A thread loads what it has stored, by another argument."""
+    k, block = 64, 64
+    a, b = operands(k, block)
+    c, d = device.empty((block, block), np.float16), device.empty((block, block), np.float16)
+    loaded_behind[(1,)](device.array(a), device.array(b), c, c, d, k, block)
+    want = a.astype(np.float32) @ b.astype(np.float32)
+    np.testing.assert_array_equal(device.numpy(c), want)
+    np.testing.assert_array_equal(device.numpy(d), want + 1)
 
 
 @triton.jit

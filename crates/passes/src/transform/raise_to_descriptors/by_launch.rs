@@ -1,11 +1,12 @@
 //! Which blocks are worth a tensor map: those of operands of products in loops, where the launch can make the map.
 
 use tilewright_ir::dialect::{scf, tt};
-use tilewright_ir::{Module, Op, Opcode, Value, ValueDef};
+use tilewright_ir::opdef::Access;
+use tilewright_ir::{Module, Op, Opcode, Value, ValueDef, launch};
 
 use super::plan::{Batch, Extent, Index, Known, Plan};
 use crate::analysis::affine::{Poly, Product};
-use crate::analysis::{encoding_inference, scope};
+use crate::analysis::{encoding_inference, global_bases, scope};
 use crate::transform::assign_layouts::warp_group_shape;
 
 /// The most dimensions of a tensor map besides rows and columns (CUDA driver API, `cuTensorMapEncodeTiled`).
@@ -75,6 +76,7 @@ pub(super) fn feeds_dot(m: &Module, plan: &Plan, num_warps: u32) -> bool {
 /// - A single warp group multiplies: another program on the multiprocessor multiplies while this one stores. Where two warp groups fill a multiprocessor
 ///   nothing is gained, and attention loses (docs/log/2026-11-26.md).
 /// - Elements have 16 bits, which warps bring to shared memory as matrices (`stmatrix`). Wider ones threads store as they have them, past shared memory.
+/// - It is in order with all that the kernel writes, and reads behind it ([`is_in_order`]).
 pub(super) fn stores_product(m: &Module, plan: &Plan, num_warps: u32) -> bool {
     let Some(store) = tt::Store::cast(m, plan.op) else { return false };
     let behind_loops = m.parent_op(plan.op).is_some_and(|op| tt::Func::cast(m, op).is_some());
@@ -87,7 +89,21 @@ pub(super) fn stores_product(m: &Module, plan: &Plan, num_warps: u32) -> bool {
         let around = m.parent_op(dot.0).filter(|&op| scf::For::cast(m, op).is_some());
         around.is_some_and(|op| dots_within(m, op) == 1) && of_warp_groups(m, dot, WARP_GROUP)
     };
-    is_known(m, plan) && product.and_then(|op| tt::Dot::cast(m, op)).is_some_and(alone)
+    is_known(m, plan)
+        && product.and_then(|op| tt::Dot::cast(m, op)).is_some_and(alone)
+        && is_in_order(m, plan)
+}
+
+/// Whether a kernel writes through the pointer of a store alone, and behind it reads through no other: then a copy in its place is in order with these (`global-proxies`).
+/// A launch may give one tensor for two arguments, and of what a thread stores through one and loads through the other, its own order is kept.
+fn is_in_order(m: &Module, plan: &Plan) -> bool {
+    let (Some(func), Some(body)) = (m.parent_op(plan.op), m.parent_block(plan.op)) else { return false };
+    let by_others = |op, access| global_bases::touched(m, op, access).iter().any(|&base| base != plan.base);
+    launch::is_kernel(m, func)
+        && !m.all_ops(func).into_iter().any(|op| {
+            let behind = m.ancestor_in_block(body, op).is_some_and(|op| m.is_before(plan.op, op));
+            by_others(op, Access::Write) || behind && by_others(op, Access::Read)
+        })
 }
 
 /// How many products an operation holds.
