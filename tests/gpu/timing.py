@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -87,17 +88,24 @@ def best(run: Callable, configs: list[dict], rep: int = 20) -> dict:
     return configs[min(times, key=times.get)]
 
 
-def laps(
-    competitors: dict[Hashable, Callable], rounds: int = 5, rep: int = 20
+def in_turns(
+    competitors: dict[Hashable, Any], rounds: int, lap: Callable[[Any], float]
 ) -> dict[Hashable, list[float]]:
-    """The times in ms of every round of competitors that take turns, each round beginning with the next one."""
+    """What ``lap`` gives for each competitor in every round; each round begins with the next one."""
     times = {name: [] for name in competitors}
     names = list(competitors)
     for first in range(rounds):
         for k in range(len(names)):
             name = names[(first + k) % len(names)]
-            times[name].append(time(competitors[name], rep))
+            times[name].append(lap(competitors[name]))
     return times
+
+
+def laps(
+    competitors: dict[Hashable, Callable], rounds: int = 5, rep: int = 20
+) -> dict[Hashable, list[float]]:
+    """The times in ms of every round of competitors that take turns."""
+    return in_turns(competitors, rounds, lambda run: time(run, rep))
 
 
 def race(competitors: dict[Hashable, Callable], rounds: int = 5, rep: int = 20) -> dict[Hashable, float]:
@@ -228,19 +236,18 @@ def graph_laps(
 ) -> dict[Hashable, list[float]]:
     """The times in ms of launches in a CUDA graph, many a replay; the competitors take turns, since long work brings a card to its power limit."""
     graphs = {who: captured(run, rep) for who, run in competitors.items()}
-    times = {who: [] for who in competitors}
-    names = list(competitors)
-    for first in range(rounds):
-        for k in range(len(names)):
-            graph, count = graphs[names[(first + k) % len(names)]]
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            torch.cuda.synchronize()
-            begin.record()
-            graph.replay()
-            end.record()
-            torch.cuda.synchronize()
-            times[names[(first + k) % len(names)]].append(begin.elapsed_time(end) / count)
-    return times
+
+    def lap(graph_of_many):
+        graph, count = graph_of_many
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda.synchronize()
+        begin.record()
+        graph.replay()
+        end.record()
+        torch.cuda.synchronize()
+        return begin.elapsed_time(end) / count
+
+    return in_turns(graphs, rounds, lap)
 
 
 def compare(

@@ -98,12 +98,11 @@ pub(super) fn stores_product(m: &Module, plan: &Plan, num_warps: u32) -> bool {
 /// A launch may give one tensor for two arguments, and of what a thread stores through one and loads through the other, its own order is kept.
 fn is_in_order(m: &Module, plan: &Plan) -> bool {
     let (Some(func), Some(body)) = (m.parent_op(plan.op), m.parent_block(plan.op)) else { return false };
-    let by_others = |op, access| global_bases::touched(m, op, access).iter().any(|&base| base != plan.base);
+    let is_its = |base: Value| base == plan.base;
+    let behind = m.block_ops(body).skip_while(|&op| op != plan.op).flat_map(|op| m.all_ops(op));
     launch::is_kernel(m, func)
-        && !m.all_ops(func).into_iter().any(|op| {
-            let behind = m.ancestor_in_block(body, op).is_some_and(|op| m.is_before(plan.op, op));
-            by_others(op, Access::Write) || behind && by_others(op, Access::Read)
-        })
+        && global_bases::written(m, &[func]).into_iter().all(is_its)
+        && behind.flat_map(|op| global_bases::touched(m, op, Access::Read)).all(is_its)
 }
 
 /// How many products an operation holds.
