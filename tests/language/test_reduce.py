@@ -152,6 +152,43 @@ def test_cumsum(device, shape, axis, reverse):
 
 
 @triton.jit
+def same_everywhere_kernel(x_ptr, y_ptr, out_ptr, OP: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x, y = tl.load(x_ptr + i), tl.load(y_ptr + i)
+    if OP == "products":
+        result = tl.sum(x * y)
+    elif OP == "ties":
+        result = tl.argmax(tl.floor(x), 0, tie_break_left=False)
+    else:
+        result = tl.reduce(x, 0, sum_by_difference)
+    tl.store(out_ptr + i, result.to(tl.float32) + tl.zeros([N], tl.float32))
+
+
+@triton.jit
+def sum_by_difference(a, b):
+    return (a - b) + b * 2.0
+
+
+@pytest.mark.parametrize("op", ["products", "ties", "function"])
+@pytest.mark.parametrize("n,warps", [(32, 1), (64, 1), (20, 1), (128, 4), (1024, 16)])
+def test_a_result_is_the_same_everywhere(device, op, n, warps):
+    """Each thread has one of its own, which must be that of all others to the last bit: they may decide by it."""
+    rng = np.random.default_rng(n)
+    for _ in range(4):
+        x, y = rng.random((2, n), np.float32) * 3
+        out = device.empty(n, np.float32)
+        same_everywhere_kernel[(1,)](device.array(x), device.array(y), out, op, n, num_warps=warps)
+        got = device.numpy(out)
+        np.testing.assert_array_equal(got, got[0])
+        if op == "ties":
+            assert np.floor(x[int(got[0])]) == np.floor(x.max())
+            device.outputs.clear()  # which of them it is isn't said
+        else:
+            want = (x.astype(np.float64) * (y if op == "products" else 1)).sum()
+            np.testing.assert_allclose(got[0], want, rtol=1e-5)
+
+
+@triton.jit
 def scan_of_a_dot_kernel(
     a_ptr, b_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr, REVERSE: tl.constexpr
 ):

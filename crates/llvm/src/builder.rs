@@ -25,6 +25,7 @@ pub struct Builder<'m> {
     known: FxHashMap<Key, SmallVec<[Value; 2]>>,
     consts: FxHashMap<(Ty, u64), Value>,
     asm_cache: FxHashMap<String, AsmId>,
+    fuses: bool,
 }
 
 impl<'m> Builder<'m> {
@@ -63,6 +64,7 @@ impl<'m> Builder<'m> {
             loc,
             known: FxHashMap::default(),
             consts: FxHashMap::default(),
+            fuses: true,
             asm_cache: FxHashMap::default(),
         }
     }
@@ -206,7 +208,7 @@ impl<'m> Builder<'m> {
         let all = |values: &[Value]| values.iter().all(|&v| self.is_magnitude_within(v, depth - 1));
         match inst.op {
             Op::Bin(BinOp::FMul) if inst.args[0] == inst.args[1] => true,
-            Op::Bin(BinOp::FAdd | BinOp::FMul | BinOp::FDiv) => all(&inst.args),
+            Op::Bin(BinOp::FAdd | BinOp::FMul | BinOp::FDiv) | Op::Rounded(BinOp::FAdd) => all(&inst.args),
             Op::Cast(CastOp::FpExt | CastOp::FpTrunc) => all(&inst.args),
             Op::Select => all(&inst.args[1..]),
             Op::Vector | Op::Extract(_) => all(&inst.args),
@@ -568,7 +570,14 @@ impl<'m> Builder<'m> {
                 _ => {}
             }
         }
-        self.pure(Op::Bin(op), ty, &[a, b])
+        let rounded = !self.fuses && ty.is_float();
+        self.pure(if rounded { Op::Rounded(op) } else { Op::Bin(op) }, ty, &[a, b])
+    }
+
+    /// Whether products and sums of floats recorded from now on may become one operation, as they may at the beginning; gives what it
+    /// was before.
+    pub fn set_fuses(&mut self, fuses: bool) -> bool {
+        std::mem::replace(&mut self.fuses, fuses)
     }
 
     /// `a + b` of integers.

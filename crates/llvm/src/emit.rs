@@ -981,10 +981,10 @@ impl<'m> Emitter<'m> {
         // types the recording builder checked.
         let made = unsafe {
             match inst.op {
-                Op::Bin(op) => {
+                Op::Bin(op) | Op::Rounded(op) => {
                     let made = LLVMBuildBinOp(b, opcode(op), args[0], args[1], no_name);
-                    let float = matches!(op, BinOp::FAdd | BinOp::FSub | BinOp::FMul);
-                    if float && self.options.fp_contract && !LLVMIsAInstruction(made).is_null() {
+                    let fuses = matches!(inst.op, Op::Bin(BinOp::FAdd | BinOp::FSub | BinOp::FMul));
+                    if fuses && self.options.fp_contract && !LLVMIsAInstruction(made).is_null() {
                         LLVMSetFastMathFlags(made, inkwell::llvm_sys::LLVMFastMathAllowContract);
                     }
                     made

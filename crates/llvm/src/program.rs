@@ -147,8 +147,10 @@ pub enum Effect {
 /// An operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// Arithmetic.
+    /// Arithmetic. Products and sums of floats may become one operation, where the options allow it.
     Bin(BinOp),
+    /// Floating-point arithmetic that is rounded by itself: no operand's operation becomes one with it.
+    Rounded(BinOp),
     /// Floating-point negation.
     FNeg,
     /// Integer or pointer comparison.

@@ -114,10 +114,7 @@ impl<H: Hooks> Lower<'_, H> {
                 partial.values[0] = all;
                 lanes = &[];
             }
-            for &bit in lanes {
-                let moved = self.shuffle_partial(&partial, Shuffle::Xor(1 << bit));
-                partial = self.combine(region, &partial, &moved)?;
-            }
+            partial = self.across_lanes(region, lanes, partial)?;
             partials.insert(key.clone(), partial);
         }
         self.op = here;
@@ -154,12 +151,14 @@ impl<H: Hooks> Lower<'_, H> {
     pub(crate) fn lane_sum(&mut self, op: ttg::LaneSum) -> Result<()> {
         let lanes = op.lanes(self.m) as u32;
         let mut sums = self.regs(op.src(self.m))?.to_vec();
+        let fuses = self.b.set_fuses(false);
         for bit in (0..self.lane_bits()).filter(|bit| lanes >> bit & 1 == 1) {
             for v in &mut sums {
                 let moved = self.shuffle_value(*v, Shuffle::Xor(1 << bit));
                 *v = self.b.bin(BinOp::FAdd, *v, moved);
             }
         }
+        self.b.set_fuses(fuses);
         self.set_regs(op.result(self.m), sums);
         Ok(())
     }
@@ -210,20 +209,23 @@ impl<H: Hooks> Lower<'_, H> {
         }
     }
 
-    /// The identity of the region's function, where it is a single operation that has one.
-    pub(crate) fn identity(&mut self, region: ir::Block, srcs: &[ir::Value]) -> Option<Vec<Value>> {
+    /// The operation that the region's function is, if it is a single one.
+    fn only_operation(&self, region: ir::Block) -> Option<arith::Kind> {
         let m = self.m;
         let first = m.first_op(region)?;
         let last = m.next_op(first)?;
-        if srcs.len() != 1 || !m.has_trait(last, ir::Trait::Terminator) {
-            return None;
-        }
-        if m.operands(last) != m.results(first) {
-            return None;
-        }
+        let Opcode::Arith(kind) = m.opcode(first)? else { return None };
+        let is_it = m.has_trait(last, ir::Trait::Terminator)
+            && m.operands(last) == m.results(first)
+            && m.operands(first) == m.block_args(region);
+        is_it.then_some(kind)
+    }
+
+    /// The identity of the region's function, where it is a single operation that has one.
+    pub(crate) fn identity(&mut self, region: ir::Block, srcs: &[ir::Value]) -> Option<Vec<Value>> {
+        let kind = self.only_operation(region).filter(|_| srcs.len() == 1)?;
         let ty = self.elem_ty(self.value_ty(srcs[0])).ok()?;
         let bits = ty.bits();
-        let Opcode::Arith(kind) = m.opcode(first)? else { return None };
         use arith::Kind as K;
         Some(vec![match kind {
             K::Addi | K::Ori | K::Xori | K::Maxui => self.b.constant(ty, 0),
@@ -254,6 +256,30 @@ impl<H: Hooks> Lower<'_, H> {
                 self.combine(region, &left, &right)
             }
         }
+    }
+
+    /// Combines the partial results of lanes that differ in these bits of their numbers. All lanes get the same one, to the last bit: what
+    /// is decided by it must be decided alike in all of them.
+    fn across_lanes(&mut self, region: ir::Block, lanes: &[u32], mut partial: Partial) -> Result<Partial> {
+        if lanes.is_empty() {
+            return Ok(partial);
+        }
+        let commutes = self.only_operation(region).is_some_and(commutes);
+        // A lane has its own product before it is rounded, and another lane's behind that.
+        let fuses = self.b.set_fuses(!commutes);
+        for &bit in lanes {
+            let moved = self.shuffle_partial(&partial, Shuffle::Xor(1 << bit));
+            partial = self.combine(region, &partial, &moved)?;
+        }
+        self.b.set_fuses(fuses);
+        if commutes {
+            return Ok(partial);
+        }
+        // Each lane has put its own before the other's: what the first one has is in order.
+        let mask = lanes.iter().fold(0, |mask, bit| mask | 1 << bit);
+        let lane = self.lane();
+        let first = self.b.and_const(lane, !mask & u64::from(u32::MAX));
+        Ok(self.shuffle_partial(&partial, Shuffle::Index(first)))
     }
 
     /// The region's function of two partial results, in this order.
@@ -408,13 +434,32 @@ impl<H: Hooks> Lower<'_, H> {
             let p = self.b.ptr_add(base, offset);
             values.push(self.load_shared(p, ty, 1)[0]);
         }
-        let mut total = Partial { values, valid: None };
-        for bit in 0..bits {
-            let moved = self.shuffle_partial(&total, Shuffle::Xor(1 << bit));
-            total = self.combine(region, &total, &moved)?;
-        }
-        Ok(total)
+        let lanes: Vec<u32> = (0..bits as u32).collect();
+        self.across_lanes(region, &lanes, Partial { values, valid: None })
     }
+}
+
+/// Whether an operation gives the same for its operands in either order.
+fn commutes(kind: arith::Kind) -> bool {
+    use arith::Kind as K;
+    matches!(
+        kind,
+        K::Addi
+            | K::Muli
+            | K::Andi
+            | K::Ori
+            | K::Xori
+            | K::Maxsi
+            | K::Minsi
+            | K::Maxui
+            | K::Minui
+            | K::Addf
+            | K::Mulf
+            | K::Maximumf
+            | K::Minimumf
+            | K::Maxnumf
+            | K::Minnumf
+    )
 }
 
 /// The least coordinate along `axis` that each of the warps has over which the axis is spread: that of lane 0. So it is known which

@@ -129,7 +129,8 @@ impl Body<'_, '_> {
     /// An operation without effects.
     pub fn pure(&mut self, op: llvm::Op, ty: Ty, from: &[Ty], args: &[Word]) -> Result<Word> {
         // bf16 is computed with as fp32.
-        let arithmetic = matches!(op, llvm::Op::Bin(_) | llvm::Op::FNeg | llvm::Op::FCmp(_));
+        let arithmetic =
+            matches!(op, llvm::Op::Bin(_) | llvm::Op::Rounded(_) | llvm::Op::FNeg | llvm::Op::FCmp(_));
         if arithmetic && is_bf16(from[0]) {
             let single = from[0].with(Scalar::F32);
             let args = args.iter().map(|&x| self.widened(from[0], x)).collect::<Result<Vec<_>>>()?;
@@ -139,7 +140,8 @@ impl Body<'_, '_> {
         }
         match op {
             llvm::Op::Bin(op) if ty.scalar == Scalar::I1 => self.logic(op, ty, args),
-            llvm::Op::Bin(op) => self.op(binary(op), ty, args),
+            // SPIR-V's kernels cannot say of one operation that it is not to be fused.
+            llvm::Op::Bin(op) | llvm::Op::Rounded(op) => self.op(binary(op), ty, args),
             llvm::Op::FNeg => self.op(Op::FNegate, ty, args),
             llvm::Op::ICmp(pred) if from[0].scalar == Scalar::I1 => self.compare_truth(pred, from[0], args),
             llvm::Op::ICmp(pred) => self.op(int_comparison(pred), ty, args),
