@@ -508,12 +508,14 @@ fn stand_in(value: &Bound<'_, PyAny>) -> Option<Pointer> {
     dtype(value).ok().map(|element| Pointer { element, address: 0, place: Place::Nowhere })
 }
 
-/// Where the memory of an object with `data_ptr()` is, as far as it says.
+/// Where the memory of an object with `data_ptr()` is: as its `device` says, or as the driver knows the address.
 fn duck_place(value: &Bound<'_, PyAny>, address: u64) -> PyResult<Place> {
     if address == 0 {
         return Ok(Place::Nowhere);
     }
-    let Some(device) = attribute(value, intern!(value.py(), "device"))? else { return Ok(Place::Host) };
+    let Some(device) = attribute(value, intern!(value.py(), "device"))? else {
+        return Ok(tilewright_runtime::device_of(address).map_or(Place::Host, Place::Cuda));
+    };
     let text = device.str()?.to_string();
     Ok(match text.strip_prefix("cuda") {
         Some(rest) => Place::Cuda(rest.trim_start_matches(':').parse().unwrap_or(0)),

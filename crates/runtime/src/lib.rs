@@ -28,6 +28,6 @@ pub use device::{Device, DeviceProperties, device_count, driver_version};
 pub use driver::{DevicePtr, Stream, after_fork};
 pub use error::{Error, Result};
 pub use launch::{KernelArgs, LaunchConfig};
-pub use memory::{DeviceBuffer, Event, fill, is_device_accessible, synchronize, synchronize_all};
+pub use memory::{DeviceBuffer, Event, device_of, fill, is_device_accessible, synchronize, synchronize_all};
 pub use module::{Function, FunctionAttributes, Module};
 pub use tensor_map::{MAX_RANK, TensorMap, TensorMapBytes};

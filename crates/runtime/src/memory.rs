@@ -152,6 +152,30 @@ pub fn is_device_accessible(pointer: u64) -> Result<Option<DevicePtr>> {
     Ok((code == 0).then_some(mapped))
 }
 
+/// The GPU whose memory `pointer` is in; `None` for host memory, pinned or not, and where there is no GPU.
+pub fn device_of(pointer: DevicePtr) -> Option<u32> {
+    const POINTER_ATTRIBUTE_MEMORY_TYPE: c_int = 2;
+    const POINTER_ATTRIBUTE_DEVICE_ORDINAL: c_int = 9;
+    const MEMORY_TYPE_DEVICE: u32 = 2;
+    let driver = driver().ok()?;
+    let ask = |attribute| {
+        let mut value: u32 = 0;
+        // SAFETY: both attributes are numbers of 4 bytes.
+        let code = unsafe {
+            (driver.pointer_get_attribute)(
+                std::ptr::from_mut(&mut value).cast::<c_void>(),
+                attribute,
+                pointer,
+            )
+        };
+        (code == 0).then_some(value)
+    };
+    if ask(POINTER_ATTRIBUTE_MEMORY_TYPE)? != MEMORY_TYPE_DEVICE {
+        return None;
+    }
+    ask(POINTER_ATTRIBUTE_DEVICE_ORDINAL)
+}
+
 /// A point in a stream's work, for timing.
 #[derive(Debug)]
 pub struct Event {
