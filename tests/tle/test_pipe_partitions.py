@@ -102,6 +102,55 @@ def test_types_and_sizes(device, dtype, block):
 
 
 @triton.jit
+def fill_rows(writer, x_ptr, n, ROWS: tl.constexpr, B: tl.constexpr, TMA: tl.constexpr):
+    rows = tl.make_tensor_descriptor(x_ptr, [n * ROWS, B], [B, 1], [ROWS, B])
+    for k in range(n):
+        slot = writer.acquire(k)
+        if TMA:
+            tle.gpu.copy(rows, slot.x, [ROWS, B], [k * ROWS, 0])
+        else:
+            slot.x.store(rows.load([k * ROWS, 0]))
+        writer.commit(k)
+
+
+@triton.jit
+def turn_in_place(reader, out_ptr, n, ROWS: tl.constexpr, B: tl.constexpr):
+    row, column = tl.arange(0, ROWS)[:, None], tl.arange(0, B)[None, :]
+    row, column = tl.broadcast(row, column)
+    for k in range(n):
+        ready = reader.wait(k)
+        x = tl.load(tle.gpu.local_ptr(ready.slot.x, (row, column)))
+        tl.store(tle.gpu.local_ptr(ready.slot.x, (row, B - 1 - column)), x * 2)
+        tl.store(out_ptr + (k * ROWS + row) * B + column, ready.slot.x.load())
+        reader.release(k)
+
+
+@triton.jit
+def staged_in_slots(
+    x_ptr, out_ptr, n, ROWS: tl.constexpr, B: tl.constexpr, CAPACITY: tl.constexpr, TMA: tl.constexpr
+):
+    pipe = tle.pipe(capacity=CAPACITY, name="rows", x=tle.gpu.alloc([CAPACITY, ROWS, B], dtype=tl.float32))
+    tle.gpu.warp_specialize(
+        [
+            (turn_in_place, (pipe.reader(), out_ptr, n, ROWS, B)),
+            (fill_rows, (pipe.writer(), x_ptr, n, ROWS, B, TMA)),
+        ],
+        [4],
+        [64],
+    )
+
+
+@pytest.mark.parametrize("capacity", [1, 2])
+@pytest.mark.parametrize("tma", [False, True])
+def test_readers_store_into_their_slots(device, target, capacity, tma):
+    """What has been waited for is the reader's until it releases it; the copy engine fills it only then."""
+    x = numbers((5 * 16, 64))
+    out = device.array(np.zeros_like(x))
+    staged_in_slots[(1,)](device.array(x), out, 5, 16, 64, capacity, tma)
+    np.testing.assert_array_equal(device.numpy(out), x[:, ::-1] * 2)
+
+
+@triton.jit
 def pass_on(reader, writer, n):
     for k in range(n):
         x = reader.wait(k).slot.x.load()

@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::args::{Arguments, Spec};
+use crate::args::{Arguments, Spec, type_name};
 use crate::grid::Grid;
 use crate::jit::JitBase;
 use crate::kernel::CompiledKernel;
 use crate::launch::Backend;
 use crate::params::{Bindings, Given};
+use crate::wrong_call;
 
 static COMPILES_HOOKED: AtomicBool = AtomicBool::new(false);
 
@@ -34,10 +35,11 @@ pub fn around_compile(
     warmup: bool,
     compile: impl FnOnce(Option<PathBuf>) -> PyResult<Arc<Py<CompiledKernel>>>,
 ) -> PyResult<Option<Arc<Py<CompiledKernel>>>> {
-    if !COMPILES_HOOKED.load(Ordering::Relaxed) {
+    let py = jit.py();
+    let replaced = jit.call_method0("_compiles_otherwise")?.is_truthy()?;
+    if !replaced && !COMPILES_HOOKED.load(Ordering::Relaxed) {
         return compile(None).map(Some);
     }
-    let py = jit.py();
     let hooks = py.import("tilewright.compiler.hooks")?;
     let signature = arguments.specs.iter().map(|s| s.signature(py)).collect::<PyResult<Vec<_>>>()?;
     let constants = arguments.constants_dict(py, &bindings.values)?;
@@ -52,12 +54,30 @@ pub fn around_compile(
         backend.describe(),
         warmup,
     ))?;
+    if replaced {
+        // What it calls comes here again, without it.
+        return kernel_of(&compilation.call_method0("by_function")?);
+    }
     if compilation.call_method0("skipped")?.is_truthy()? {
         return Ok(None);
     }
     let kernel = compile(compilation.call_method0("override")?.extract()?)?;
     compilation.call_method1("done", (&*kernel,))?;
     Ok(Some(kernel))
+}
+
+/// What a function in the place of `JITFunction._do_compile` has given.
+fn kernel_of(given: &Bound<'_, PyAny>) -> PyResult<Option<Arc<Py<CompiledKernel>>>> {
+    if given.is_none() {
+        return Ok(None);
+    }
+    let kernel = given.cast::<CompiledKernel>().map_err(|_| {
+        wrong_call::type_error(
+            format!("`_do_compile` gave {}, which is no compiled kernel", type_name(given)),
+            "let the function in its place return what `JITFunction._do_compile` returns, or None",
+        )
+    })?;
+    Ok(Some(Arc::new(kernel.clone().unbind())))
 }
 
 static LOADS_HOOKED: AtomicBool = AtomicBool::new(false);

@@ -1,7 +1,7 @@
 //! `JitBase`, the Rust half of `tilewright.jit`: the kernel's parameters, the kernels compiled so far, and
 //! `kernel[grid]`.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -34,6 +34,8 @@ pub struct JitBase {
     replaced: Mutex<Option<(String, u32)>>,
     /// How often the source was replaced.
     replacements: AtomicU64,
+    /// Whether a program has put a `run` of its own on this object.
+    own_run: AtomicBool,
     /// Compiled kernels. Never held while Python code may run.
     kernels: Mutex<Kernels>,
 }
@@ -49,6 +51,9 @@ pub struct Prepared {
 
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
+/// `JITFunction.run` as it is defined. Where it is another, `kernel[grid]` calls that.
+static RUN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
 #[pymethods]
 impl JitBase {
     #[new]
@@ -62,6 +67,7 @@ impl JitBase {
             frontend: Mutex::default(),
             replaced: Mutex::default(),
             replacements: AtomicU64::default(),
+            own_run: AtomicBool::default(),
             kernels: Mutex::default(),
         }
     }
@@ -74,7 +80,30 @@ impl JitBase {
 
     /// `kernel[grid]`: a function that launches the kernel on that grid.
     fn __getitem__<'py>(slf: &Bound<'py, Self>, grid: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        if Self::_runs_otherwise(slf)? {
+            return slf.call_method1(intern!(slf.py(), "_by_run"), (grid,));
+        }
         launch::launcher(slf, &grid)
+    }
+
+    /// Says which `run` is the class's own.
+    #[staticmethod]
+    fn _is_run(py: Python<'_>, run: Py<PyAny>) {
+        let _ = RUN.set(py, run);
+    }
+
+    /// Says that this object has a `run` of its own.
+    fn _has_run(&self) {
+        self.own_run.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a program has put another function in the place of `run`: on the object, on the class, or in a class of its own.
+    #[inline]
+    fn _runs_otherwise(slf: &Bound<'_, Self>) -> PyResult<bool> {
+        let py = slf.py();
+        let Some(run) = RUN.get(py) else { return Ok(false) };
+        let own = slf.get().own_run.load(Ordering::Relaxed);
+        Ok(own || !slf.get_type().getattr(intern!(py, "run"))?.is(run))
     }
 
     /// Compiles if need be, and launches unless `warmup`; gives the compiled kernel.

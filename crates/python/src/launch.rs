@@ -254,10 +254,11 @@ fn specialize(
     }
     arguments.check_places(&prepared.params.params)?;
     let warmup = purpose != Purpose::Launch;
-    hooks::around_compile(jit, bindings, arguments, backend, warmup, |given| {
+    let kernel = hooks::around_compile(jit, bindings, arguments, backend, warmup, |given| {
         let kernel = compile::compile(jit, prepared, bindings, arguments, backend, given)?;
-        Ok(jit.get().keep(key, Arc::new(Py::new(py, kernel)?)))
-    })
+        Ok(Arc::new(Py::new(py, kernel)?))
+    })?;
+    Ok(kernel.map(|kernel| jit.get().keep(key, kernel)))
 }
 
 /// Starts a compiled kernel, on torch's current stream unless another is given.

@@ -290,11 +290,16 @@ def compile(
     else:
         here = target == current and (simulated or _tilewright.device_count() > 0)
         name = None if here else target.name
+    return compile_source(src, ours, name)
+
+
+def compile_source(src: ASTSource, options: dict, target: str | None) -> CompiledKernel:
+    """Compiles for a target that is not the current one, or for where a launch would be, with the options of a launch."""
     arguments, names = src.arguments(), src.fn.arg_names
-    if ours.keys() & set(names):
+    if options.keys() & set(names):
         # A parameter with the name of an option: the constant that is given for it is the option's value, too.
-        ours, arguments = {**ours, **dict(zip(names, arguments, strict=True))}, []
-    kernel = src.fn._run(None, True, tuple(arguments), ours, name)
+        options, arguments = {**options, **dict(zip(names, arguments, strict=True))}, []
+    kernel = src.fn._run(None, True, tuple(arguments), options, target)
     if kernel is not None:
         kernel._kept.setdefault("types", (src.signature, src.constants, src.attrs))
     return kernel

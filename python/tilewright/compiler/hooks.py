@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 from .. import knobs
@@ -34,7 +35,9 @@ class Compilation:
         self.fn = fn
         self.options = options
         self.warmup = warmup
-        self.where = where
+        self.device = int(where.removeprefix("GPU ")) if where.startswith("GPU ") else None
+        # What it is compiled for, where that is not what TILEWRIGHT_BACKEND or the current GPU says.
+        self.target = {"the CPU": "interp"}.get(where, where if where.startswith("cuda:") else "")
         self.signature = dict(zip(fn.arg_names, signature))
         self.constants = constants
         self.attrs = {(at,): [["tt.divisibility", n]] for at, n in enumerate(divisors) if n > 1}
@@ -48,7 +51,7 @@ class Compilation:
         compile_info = {
             "key": self.key,
             "signature": self.signature,
-            "device": _device(self.where),
+            "device": self.device,
             "constants": self.constants,
             **{name: self.options[name] for name in shown},
             "extern_libs": tuple(
@@ -77,6 +80,24 @@ class Compilation:
         return jit.serialize_specialization_data(
             self.name, self.signature, self.constants, self.attrs, self.options, self.key
         )
+
+    def by_function(self):
+        """Has a program's function in the place of ``JITFunction._do_compile`` compile."""
+        from ..runtime import jit
+
+        jit._compiling.target = self.target
+        try:
+            return self.fn._do_compile(
+                self.key,
+                self.signature,
+                self.device,
+                self.constants,
+                SimpleNamespace(**self.options),
+                self.attrs,
+                self.warmup,
+            )
+        finally:
+            jit._compiling.target = None
 
     def skipped(self) -> bool:
         """Asks ``jit_cache_hook`` whether the kernel shall not be compiled."""
@@ -128,10 +149,6 @@ class Compilation:
         manager, name = get_dump_manager(kernel.src.hash()), kernel.name[:150]
         for stage, text in kernel.asm.items():
             manager.put(text, f"{name}.{stage}")
-
-
-def _device(where: str) -> int | None:
-    return int(where.removeprefix("GPU ")) if where.startswith("GPU ") else None
 
 
 def _times(seconds: dict[str, float]) -> knobs.CompileTimes:

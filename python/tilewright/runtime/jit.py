@@ -11,6 +11,7 @@ import importlib
 import inspect
 import sys
 import textwrap
+import threading
 import warnings
 from collections import namedtuple
 from collections.abc import Mapping, MutableMapping
@@ -420,6 +421,37 @@ class JITFunction(JitBase, KernelInterface[K]):
         self._replaced = True
         self._replace_source(*self._def)
 
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value)
+        if name == "run":
+            self._has_run()
+
+    def _by_run(self, grid):
+        """``kernel[grid]`` where a program has a :meth:`run` of its own."""
+        return KernelInterface.__getitem__(self, grid)
+
+    def _compiles_otherwise(self) -> bool:
+        """Whether a program has put a function of its own in the place of :meth:`_do_compile`, which is not at work already."""
+        own = "_do_compile" in vars(self) or type(self)._do_compile is not _do_compile
+        return own and getattr(_compiling, "target", None) is None
+
+    def _do_compile(self, key, signature, device, constexprs, options, attrs, warmup):
+        """Compiles a specialization for a launch or :meth:`warmup`; gives the compiled kernel. Programs put functions of their own in its
+        place, on the class or on an object, which call it: they are called for each specialization that is not there.
+
+        :param key: what tells the specialization from others.
+        :param signature: the types of the parameters, by name.
+        :param device: the GPU's number; ``None`` where it is compiled for none of this machine.
+        :param constexprs: the constants, by the parameters' places.
+        :param options: an object with the options of the launch (``num_warps``, …).
+        :param attrs: what is known of the parameters besides, by their places.
+        """
+        from ..compiler import ASTSource
+        from ..compiler.compiler import compile_source
+
+        target = getattr(_compiling, "target", None) or None
+        return compile_source(ASTSource(self, signature, constexprs, attrs), dict(vars(options)), target)
+
     def __copy__(self):
         """Another kernel of the same function: it compiles for itself, and its hooks and source may differ from then on."""
         options = {
@@ -435,6 +467,8 @@ class JITFunction(JitBase, KernelInterface[K]):
         )
         known = {name: value for name, value in vars(self).items() if name not in vars(other)}
         vars(other).update(known, pre_run_hooks=list(self.pre_run_hooks))
+        if "run" in known:
+            other._has_run()
         if known.get("_replaced"):
             other._replace_source(*self._def)
         return other
@@ -484,7 +518,7 @@ class JITFunction(JitBase, KernelInterface[K]):
         return self._run(grid, warmup, args, kwargs)
 
     def _begin(self, ahead, warmup, args, kwargs):
-        if type(self).run is not JITFunction.run:
+        if type(self).run is not JITFunction.run or self._compiles_otherwise():
             return None
         kwargs = {name: value for name, value in kwargs.items() if name not in ("grid", "warmup")}
         return ahead.begin(self, warmup, args, kwargs)
@@ -505,6 +539,8 @@ class JITFunction(JitBase, KernelInterface[K]):
         if not isinstance(target, str) and target is not None:
             target = target.name
         mode = _async_mode()
+        if target is None and self._runs_otherwise():
+            return self.run(*args, grid=grid, warmup=True, **kwargs)
         if mode is None:
             return self._run(grid, True, args, kwargs, target)
         shown = tuple(str(a.dtype) if hasattr(a, "dtype") else repr(a) for a in (*args, *kwargs.values()))
@@ -524,6 +560,13 @@ class JITFunction(JitBase, KernelInterface[K]):
 
     def __repr__(self):
         return f"JITFunction({self.module}:{self.__qualname__})"
+
+
+JitBase._is_run(JITFunction.run)
+_do_compile = JITFunction._do_compile
+
+#: While a program's function in the place of ``_do_compile`` is at work: ``target``, what it compiles for.
+_compiling = threading.local()
 
 
 def _async_mode():

@@ -103,13 +103,13 @@ impl RingState {
         let state = &self.slots[slot];
         let own = |holder: &Holder| holder.strand == strand;
         let readers = || state.readers.iter().filter_map(|r| r.waited.as_ref());
-        if state.acquired.as_ref().is_some_and(own) || !write && readers().any(own) {
+        // A reader may write into what it has waited for, as kernels do that stage their results where operands were.
+        if state.acquired.as_ref().is_some_and(own) || readers().any(own) {
             return None;
         }
         let (ring, verb) = (info.shown(), if write { "store" } else { "load" });
         let why = match state.given_at {
             _ if state.acquired.is_some() => "which the writer fills in another partition",
-            _ if write && readers().any(own) => "which has been committed: a reader has waited for it",
             _ if !write && readers().next().is_some() => {
                 "for which another partition has waited, but not this one"
             }

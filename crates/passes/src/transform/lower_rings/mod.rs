@@ -57,7 +57,8 @@ mod release;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng};
-use tilewright_ir::effects::effects;
+use tilewright_ir::effects::{effects, resource};
+use tilewright_ir::opdef::{Access, Effect, Resource};
 use tilewright_ir::{
     AttrKind, Builder, Diagnostic, Encoding, Module, Op, Opcode, SharedKind, Type, TypeKind, Value,
 };
@@ -469,16 +470,20 @@ fn wait_for_free(b: &mut Builder<'_>, empty: Value, phase: Value, pred: Option<V
 }
 
 /// Whether the ring's mbarriers order all accesses to a field that is filled by stores: the writer accesses it once between an acquire
-/// and the commit, so that its own warps have nothing to do with each other, and no other ring orders it.
+/// and the commit, so that its own warps have nothing to do with each other, readers do not write into it, and no other ring orders it.
 fn is_ordered(module: &Module, ring: &Ring, alloc: ttg::LocalAlloc) -> bool {
     let users = buffer_users(module, alloc.result(module));
     if users.iter().filter(|&&op| ttg::RingCreate::cast(module, op).is_some()).count() > 1 {
         return false;
     }
-    let accesses: Vec<Op> = users
-        .into_iter()
-        .filter(|&op| rings::place(module, op) == ring.writer && accesses(module, op))
-        .collect();
+    let users = users.into_iter().filter(|&op| accesses(module, op));
+    let (accesses, of_readers): (Vec<Op>, Vec<Op>) =
+        users.partition(|&op| rings::place(module, op) == ring.writer);
+    let writes =
+        |op: Op, e: &Effect| e.access == Access::Write && resource(module, op, e) == Resource::Shared;
+    if of_readers.iter().any(|&op| module.def(op).is_some_and(|d| d.effects.iter().any(|e| writes(op, e)))) {
+        return false;
+    }
     accesses.iter().all(|&op| {
         let mut at = op;
         loop {
