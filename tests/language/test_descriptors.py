@@ -314,6 +314,31 @@ def test_functions_and_control_flow(device):
         np.testing.assert_array_equal(device.numpy(out), want)
 
 
+@pytest.mark.parametrize("k, pitch", [(64, 72), (64, 66), (40, 40)])
+def test_made_in_loops(device, k, pitch):
+    """Beside one made in front of the loops, of a matrix with another pitch: Intel's messages may take one and not the other."""
+
+    @triton.jit
+    def kernel(a_ptr, b_ptr, out_ptr, times, K, pitch, M: tl.constexpr, N: tl.constexpr, BLOCK: tl.constexpr):
+        b = tl.make_tensor_descriptor(b_ptr, [K, N], [N, 1], [BLOCK, N])
+        acc = tl.zeros((M, N), tl.float32)
+        for t in range(times):
+            a = tl.make_tensor_descriptor(a_ptr + t * M * pitch, [M, K], [pitch, 1], [M, BLOCK])
+            for at in range(0, K, BLOCK):
+                acc = tl.dot(a.load([0, at]), b.load([at, 0]), acc)
+        for at in range(0, K, BLOCK):
+            a = tl.make_tensor_descriptor(a_ptr + at, [M, K - at], [pitch, 1], [M, BLOCK])
+            acc = tl.dot(a.load([0, 0]), b.load([at, 0]), acc)
+        tl.store(out_ptr + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :], acc)
+
+    rng = np.random.default_rng(8)
+    a, b = (rng.integers(-3, 4, shape).astype(np.float16) for shape in ((2, 16, pitch), (k, 32)))
+    out = device.empty((16, 32), np.float32)
+    kernel[(1,)](device.array(a), device.array(b), out, 2, k, pitch, 16, 32, 32)
+    x = a[:, :, :k].astype(np.float32)
+    np.testing.assert_array_equal(device.numpy(out), (2 * x[0] + x[1]) @ b.astype(np.float32))
+
+
 def test_attributes(device):
     @triton.jit
     def kernel(x: tl.tensor_descriptor, out_ptr):

@@ -104,7 +104,8 @@ impl Lower<'_, '_> {
         let ty = self.value_ty(result);
         let layout = self.layout(ty)?;
         let element = self.elem_ty(ty)?;
-        let out = match (transfer, self.hooks.blocks) {
+        let known = transfer.as_ref().and_then(|transfer| self.decided(transfer));
+        let out = match (transfer, known) {
             (None, _) | (_, Some(false)) => self.gather(&desc, &at, &layout, element),
             (Some(transfer), Some(true)) if self.is_whole(result, transfer.place.form, element) => {
                 return self.read_whole(&transfer, result, element);
@@ -134,6 +135,12 @@ impl Lower<'_, '_> {
         };
         self.set_regs(result, out);
         Ok(())
+    }
+
+    /// Whether messages take the matrix of a block, where that was decided in front of a loop. Of a descriptor that the loop makes it was not.
+    fn decided(&self, transfer: &Transfer) -> Option<bool> {
+        let blocks = self.hooks.blocks?;
+        (!blocks || self.hooks.fitting.contains(&transfer.surface.fits)).then_some(blocks)
     }
 
     /// How messages bring what is prefetched, if any do: the extents of each, and of the block.
@@ -169,11 +176,10 @@ impl Lower<'_, '_> {
     /// Brings a block into the cache, where messages take its matrix.
     pub(super) fn descriptor_prefetch(&mut self, prefetch: tt::DescriptorPrefetch) -> Result<()> {
         let Some((transfer, message, [rows, columns])) = self.prefetched(prefetch)? else { return Ok(()) };
-        let fits = transfer.surface.fits;
         // Of a matrix that no load of the loop takes by blocks it is not known.
-        let known = self.hooks.blocks == Some(true) && self.hooks.fitting.contains(&fits);
+        let unknown = self.decided(&transfer).is_none().then_some(transfer.surface.fits);
         let mut failed = None;
-        self.where_holds((!known).then_some(fits), &[], |l| {
+        self.where_holds(unknown, &[], |l| {
             let mut l = Lower(l);
             for part in prefetch_parts(&message, [rows, columns]) {
                 match l.words(&transfer, &message, part) {
@@ -487,19 +493,24 @@ impl Lower<'_, '_> {
         across.flat_map(|c| (0..rows).step_by(height).map(move |r| [r, c])).collect()
     }
 
-    /// The messages that an operation of a loop of blocks sends, if it sends any.
+    /// The messages that an operation of a loop of blocks sends, if it sends any through a descriptor that is made in front of the loop.
     pub(super) fn messages(&mut self, op: ir::Op) -> Result<Option<Sent>> {
         let m = self.m;
         if let Some(prefetch) = tt::DescriptorPrefetch::cast(m, op) {
+            if !self.is_described(prefetch.desc(m)) {
+                return Ok(None);
+            }
             let Some((transfer, message, [rows, columns])) = self.prefetched(prefetch)? else {
                 return Ok(None);
             };
-            let always = self.hooks.fitting.contains(&transfer.surface.fits);
+            let always = self.decided(&transfer).is_some();
             let parts = prefetch_parts(&message, [rows, columns]);
             return Ok(Some(Sent { transfer, message, parts, always }));
         }
-        let Some(load) = tt::DescriptorLoad::cast(m, op) else { return Ok(None) };
-        let Some(transfer) = self.transfer(load)? else { return Ok(None) };
+        let load = tt::DescriptorLoad::cast(m, op).filter(|load| self.is_described(load.desc(m)));
+        let Some(load) = load else { return Ok(None) };
+        let transfer = self.transfer(load)?.filter(|transfer| self.decided(transfer).is_some());
+        let Some(transfer) = transfer else { return Ok(None) };
         let form = transfer.place.form;
         let result = self.turned(load.result(m)).unwrap_or(load.result(m));
         let ty = self.value_ty(result);
