@@ -327,6 +327,12 @@ instructions! {
     "tilewright.below" "9.7.19" Control control::below;
 }
 
+/// Types of the ISA that no instruction here takes (§5.2.3).
+static FOREIGN_TYPES: &[&str] = &[
+    "e2m1", "e2m3", "e3m2", "ue4m3", "ue8m0", "e2m1x2", "e2m3x2", "e3m2x2", "s2f6x2", "ue8m0x2", "e2m1x4",
+    "e2m3x4", "e3m2x4", "e4m3x4", "e5m2x4", "s8x4", "u8x4",
+];
+
 /// Opcodes of the ISA that have no row, with their sections, so that the message can say where to read.
 static KNOWN: &[(&str, &str)] = &[
     ("tex", "9.7.10.3"),
@@ -508,8 +514,11 @@ impl<'a> Dec<'a, '_> {
 
     /// Takes the next type modifier.
     pub fn ty(&mut self) -> Result<Ty, Error> {
-        match self.take(Ty::parse) {
-            Some(t) => Ok(t),
+        if let Some(t) = self.take(Ty::parse) {
+            return Ok(t);
+        }
+        match self.take(|m| FOREIGN_TYPES.contains(&m).then_some(m)) {
+            Some(t) => self.fail(format!("not supported yet: type `{t}`")),
             None => self.fail("a type modifier is missing"),
         }
     }
