@@ -207,3 +207,44 @@ def test_offsets_that_only_masked_elements_have(device, far):
     out = device.empty(64, np.float32)
     far_kernel[(1,)](device.array(np.zeros(64, np.float32)), out, 64, far)
     np.testing.assert_array_equal(device.numpy(out), np.full(64, 8, np.float32))
+
+
+@triton.jit
+def through_one_pointer(x_ptr, at_ptr, n, WHAT: tl.constexpr, N: tl.constexpr):
+    """What a block becomes in place, by threads that store what others load."""
+    i = tl.arange(0, N)
+    if WHAT == "turned":
+        tl.store(x_ptr + (N - 1 - i), tl.load(x_ptr + i))
+    elif WHAT == "shifted":
+        for _ in range(n):
+            tl.store(x_ptr + i, tl.load(x_ptr + (i + 1) % N))
+    elif WHAT == "scattered":
+        tl.store(x_ptr + tl.load(at_ptr + i), tl.load(x_ptr + i))
+    elif WHAT == "counted":
+        tl.store(x_ptr + i, tl.zeros([N], tl.int32))
+        tl.atomic_add(x_ptr + i // 8, tl.full([N], 1, tl.int32), sem="relaxed")
+    else:
+        tl.store(x_ptr + N // 2, n)
+        tl.store(x_ptr + i, tl.load(x_ptr + i) + tl.load(x_ptr + N // 2))
+
+
+@pytest.mark.parametrize("what", ["turned", "shifted", "scattered", "counted", "one for all"])
+@pytest.mark.parametrize("size", [96, 256, 1024])
+def test_order_through_one_pointer(device, what, size):
+    x = np.random.default_rng(0).integers(0, 100, size).astype(np.int32)
+    at = np.random.default_rng(1).permutation(size).astype(np.int32)
+    y = device.array(x.copy())
+    through_one_pointer[(1,)](y, device.array(at), 3, what, size)
+    want = x.copy()
+    if what == "turned":
+        want = x[::-1]
+    elif what == "shifted":
+        want = np.roll(x, -3)
+    elif what == "scattered":
+        want[at] = x
+    elif what == "counted":
+        want = np.where(np.arange(size) < size // 8, 8, 0)
+    else:
+        want[size // 2] = 3
+        want = want + 3
+    np.testing.assert_array_equal(device.numpy(y), want)

@@ -1,5 +1,5 @@
 // A scalar is loaded by all threads and stored by one: a barrier before the store, and none before the next, which nobody
-// has loaded since. A load in a loop is before the store of the next turn.
+// has loaded since. A load in a loop is behind the store of its turn, and before that of the next.
 // RUN: -global-barriers
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
   tt.func public @f(%p: !tt.ptr<i32>, %n: i32) {
@@ -15,6 +15,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     // CHECK-NEXT: scf.for
     // CHECK-NEXT: ttg.barrier
     // CHECK-NEXT: tt.store
+    // CHECK-NEXT: ttg.barrier
     // CHECK-NEXT: tt.load
     scf.for %i = %c0 to %n step %c1 : i32 {
       tt.store %p, %i : !tt.ptr<i32>
@@ -25,6 +26,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     // CHECK-NEXT: scf.for
     // CHECK-NEXT: ttg.barrier
     // CHECK-NEXT: tt.store
+    // CHECK-NEXT: ttg.barrier
     // CHECK-NEXT: tt.load
     // CHECK-NEXT: ttg.barrier
     // CHECK-NEXT: }
@@ -166,6 +168,38 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     ttng.async_tma_copy_local_to_global %d[%i, %i] %a : !tt.tensordesc<tensor<64x64xf16, #shared>>, !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
     ttng.async_tma_copy_local_to_global %d[%i, %i] %a : !tt.tensordesc<tensor<64x64xf16, #shared>>, !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
     ttng.async_tma_store_wait {pendings = 0 : i32}
+    tt.return
+  }
+}
+// -----
+// A row that is shifted in place: a thread stores what others load before it, and behind it. What goes through another pointer is another row, and
+// what a thread has stored it may store once more.
+// RUN: -global-barriers
+#one = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%row: !tt.ptr<f32>, %other: !tt.ptr<f32>) {
+    %one = arith.constant dense<1> : tensor<512xi32, #one>
+    %i = tt.make_range {end = 512 : i32, start = 0 : i32} : tensor<512xi32, #one>
+    %j = arith.addi %i, %one : tensor<512xi32, #one>
+    %rows = tt.splat %row : !tt.ptr<f32> -> tensor<512x!tt.ptr<f32>, #one>
+    %others = tt.splat %other : !tt.ptr<f32> -> tensor<512x!tt.ptr<f32>, #one>
+    %p = tt.addptr %rows, %i : tensor<512x!tt.ptr<f32>, #one>, tensor<512xi32, #one>
+    %q = tt.addptr %rows, %j : tensor<512x!tt.ptr<f32>, #one>, tensor<512xi32, #one>
+    %u = tt.addptr %others, %i : tensor<512x!tt.ptr<f32>, #one>, tensor<512xi32, #one>
+    // CHECK: tt.load
+    // CHECK-NEXT: tt.store
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.store
+    // CHECK-NEXT: tt.store
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.load
+    // CHECK-NEXT: tt.store
+    %x = tt.load %q {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
+    tt.store %u, %x {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
+    tt.store %p, %x {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
+    tt.store %p, %x {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
+    %y = tt.load %q {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
+    tt.store %u, %y {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
     tt.return
   }
 }

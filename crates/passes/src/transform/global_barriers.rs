@@ -2,8 +2,10 @@
 //! what the one of them that writes it overwrites.
 //!
 //! Several threads load an element that they all hold, and one of them stores it. A program says that the load comes first; of
-//! the threads only the one that stores knows. A thread that alone loads and stores an element needs no barrier, and the
-//! elements of different threads are different places: what else may be the same is the kernel's own race.
+//! the threads only the one that stores knows. Neither do they where a kernel loads and stores through one of its arguments
+//! ([`global_bases`]), if not the same places by the same threads: a block that is turned in place, or a row that is shifted. A thread that
+//! alone loads and stores an element needs no barrier; what goes through two arguments is taken for two tensors, and two stores, unless the
+//! second is atomic, for two parts of one.
 //!
 //! A copy by the copy engine is nobody's store: whatever threads have loaded it may overwrite.
 //!
@@ -24,13 +26,16 @@
 //!                                             tt.store %p, %y : !tt.ptr<i32>
 //! ```
 
+use std::cell::RefCell;
+
+use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
-use tilewright_ir::{Attr, Block, Builder, Encoding, Module, Op, Opcode, Region};
+use tilewright_ir::opdef::Access;
+use tilewright_ir::{Attr, Block, Builder, Encoding, Module, Op, Opcode, Region, Type, Value};
 
 use super::membar::waits_inside;
-use crate::analysis::calls;
-use crate::analysis::scope;
 use crate::analysis::tile_layout::layout_of;
+use crate::analysis::{calls, global_bases, scope};
 use crate::pass::{Pass, Property};
 
 /// The pass.
@@ -54,7 +59,7 @@ pub fn run(module: &mut Module) {
 
 /// The operations that want a barrier before them.
 pub fn missing(module: &Module) -> Vec<Op> {
-    let mut walk = Walk { module, found: Vec::new() };
+    let mut walk = Walk { module, found: Vec::new(), bases: RefCell::default() };
     for func in module.block_ops(module.body()) {
         for &region in module.regions(func) {
             walk.region(region, Pending::default());
@@ -85,10 +90,13 @@ enum Stored {
 }
 
 /// What may have been done since the last barrier.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Pending {
     loaded: Loaded,
     stored: Stored,
+    /// Loads and stores, each in the order of their numbers.
+    loads: Vec<Op>,
+    stores: Vec<Op>,
 }
 
 impl Pending {
@@ -99,15 +107,22 @@ impl Pending {
             (a, b) if a == b => a,
             _ => Stored::Others,
         };
-        Pending { loaded: self.loaded.max(other.loaded), stored }
+        let both = |mut a: Vec<Op>, b: Vec<Op>| {
+            a.extend(b);
+            a.sort_unstable();
+            a.dedup();
+            a
+        };
+        Pending {
+            loaded: self.loaded.max(other.loaded),
+            stored,
+            loads: both(self.loads, other.loads),
+            stores: both(self.stores, other.stores),
+        }
     }
 
     fn and_loaded(self, loaded: Loaded) -> Pending {
-        Pending { loaded: self.loaded.max(loaded), ..self }
-    }
-
-    fn and_stored(self, stored: Stored) -> Pending {
-        self.or(Pending { stored, ..Pending::default() })
+        self.or(Pending { loaded, ..Pending::default() })
     }
 }
 
@@ -115,6 +130,8 @@ impl Pending {
 struct Walk<'m> {
     module: &'m Module,
     found: Vec<Op>,
+    /// What was asked of [`global_bases`].
+    bases: RefCell<FxHashMap<Op, Vec<Value>>>,
 }
 
 impl Walk<'_> {
@@ -123,9 +140,9 @@ impl Walk<'_> {
             [] => pending,
             &[block] => self.block(block, pending),
             // Unstructured control flow: any block may follow any other.
-            blocks => {
-                until_stable(pending, |head| blocks.iter().fold(head, |all, &b| all.or(self.block(b, head))))
-            }
+            blocks => until_stable(pending, |head| {
+                blocks.iter().fold(head.clone(), |all, &b| all.or(self.block(b, head.clone())))
+            }),
         }
     }
 
@@ -151,7 +168,7 @@ impl Walk<'_> {
                 self.region(before, head)
             }
             Some(Opcode::Scf(scf::Kind::If)) => {
-                let behind = m.regions(op).iter().map(|&region| self.region(region, pending));
+                let behind = m.regions(op).iter().map(|&region| self.region(region, pending.clone()));
                 behind.reduce(Pending::or).unwrap_or(pending)
             }
             // All warps meet where it begins and where it ends; workers are regions of one operation inside.
@@ -173,23 +190,18 @@ impl Walk<'_> {
             Some(Opcode::Tt(tt::Kind::Store)) if m.is_shared_pointer(m.value_type(tt::Store(op).ptr(m))) => {
                 pending
             }
-            Some(Opcode::Tt(tt::Kind::Load | tt::Kind::DescriptorLoad)) => {
-                let copies = self.loads_copies(op);
-                let pending =
-                    if self.loads_others(op, copies, pending.stored) { self.settle(op) } else { pending };
-                match (copies, tt::Load::cast(m, op).is_some()) {
-                    (true, _) => pending.and_loaded(Loaded::Copies),
-                    (false, true) => pending.and_loaded(Loaded::Once),
-                    (false, false) => pending,
-                }
-            }
+            Some(Opcode::Tt(tt::Kind::Load | tt::Kind::DescriptorLoad)) => self.load(op, pending),
             Some(Opcode::Tt(
                 tt::Kind::Store | tt::Kind::DescriptorStore | tt::Kind::AtomicRmw | tt::Kind::AtomicCas,
             )) => {
-                let settles = pending.loaded == Loaded::Copies || self.releases(op);
+                // What is atomic loads, too.
+                let stores = if self.is_atomic(op) { &pending.stores[..] } else { &[] };
+                let settles = pending.loaded == Loaded::Copies
+                    || self.releases(op)
+                    || pending.loads.iter().chain(stores).any(|&earlier| self.meet(earlier, op));
                 // (What each thread alone has loaded a copy may still overwrite.)
                 let pending = if settles { self.settle(op) } else { pending };
-                pending.and_stored(self.stores(op))
+                pending.or(Pending { stored: self.stores(op), stores: vec![op], ..Pending::default() })
             }
             Some(Opcode::Ttng(ttng::Kind::AsyncTmaCopyLocalToGlobal | ttng::Kind::AsyncTmaReduce)) => {
                 if pending.loaded == Loaded::Nothing {
@@ -208,6 +220,76 @@ impl Walk<'_> {
             _ if waits_inside(m, op) => Pending::default(),
             _ => pending,
         }
+    }
+
+    fn load(&mut self, op: Op, pending: Pending) -> Pending {
+        let copies = self.loads_copies(op);
+        let settles = self.loads_others(op, copies, pending.stored)
+            || (!self.spins(op) && pending.stores.iter().any(|&store| self.meet(store, op)));
+        let pending = if settles { self.settle(op) } else { pending };
+        let loaded = match (copies, tt::Load::cast(self.module, op).is_some()) {
+            (true, _) => Loaded::Copies,
+            (false, true) => Loaded::Once,
+            (false, false) => Loaded::Nothing,
+        };
+        pending.or(Pending { loaded, loads: vec![op], ..Pending::default() })
+    }
+
+    /// Whether a load may be one that is made until it brings what another program stores: threads see that sooner or later, and do not come
+    /// to a barrier in such a loop equally often.
+    fn spins(&self, op: Op) -> bool {
+        let m = self.module;
+        let Some(load) = tt::Load::cast(m, op) else { return false };
+        let turns = || {
+            let mut outer = std::iter::successors(m.parent_op(op), |&op| m.parent_op(op));
+            outer.any(|op| scf::While::cast(m, op).is_some())
+        };
+        load.is_volatile(m)
+            || load.cache(m) == tt::CacheModifier::Cv
+            || (!m.is_tensor(m.value_type(load.result(m))) && turns())
+    }
+
+    /// Whether a thread may touch by one operation what another one touches by the other, through one pointer of the kernel's.
+    fn meet(&self, first: Op, second: Op) -> bool {
+        let same = self.places(first).is_some_and(|places| Some(places) == self.places(second));
+        let bases = self.bases_of(second);
+        let atomic = self.is_atomic(first) && self.is_atomic(second);
+        !same && !atomic && self.bases_of(first).iter().any(|base| bases.contains(base))
+    }
+
+    fn is_atomic(&self, op: Op) -> bool {
+        let kind = self.module.opcode(op);
+        matches!(kind, Some(Opcode::Tt(tt::Kind::AtomicRmw | tt::Kind::AtomicCas)))
+    }
+
+    /// What says which places an operation touches, and which thread does; nothing does of those that several threads touch.
+    fn places(&self, op: Op) -> Option<(Vec<Value>, Type)> {
+        let m = self.module;
+        let of_tensor = |ptr: Value| (vec![ptr], m.value_type(ptr));
+        let of_block =
+            |desc: Value, at: &[Value], block: Value| ([&[desc], at].concat(), m.value_type(block));
+        match m.opcode(op)? {
+            Opcode::Tt(tt::Kind::Load) => (!self.loads_copies(op)).then(|| of_tensor(tt::Load(op).ptr(m))),
+            Opcode::Tt(tt::Kind::Store) => Some(of_tensor(tt::Store(op).ptr(m))),
+            Opcode::Tt(tt::Kind::DescriptorLoad) => {
+                let load = tt::DescriptorLoad(op);
+                (!self.loads_copies(op)).then(|| of_block(load.desc(m), load.indices(m), load.result(m)))
+            }
+            Opcode::Tt(tt::Kind::DescriptorStore) => {
+                let store = tt::DescriptorStore(op);
+                Some(of_block(store.desc(m), store.indices(m), store.src(m)))
+            }
+            _ => None,
+        }
+    }
+
+    fn bases_of(&self, op: Op) -> Vec<Value> {
+        let find = || {
+            let touched =
+                [Access::Read, Access::Write].map(|access| global_bases::touched(self.module, op, access));
+            touched.concat()
+        };
+        self.bases.borrow_mut().entry(op).or_insert_with(find).clone()
     }
 
     /// A barrier stands before an operation.
@@ -266,7 +348,7 @@ impl Walk<'_> {
 fn until_stable(before: Pending, mut body: impl FnMut(Pending) -> Pending) -> Pending {
     let mut head = before;
     loop {
-        let joined = body(head).or(head);
+        let joined = body(head.clone()).or(head.clone());
         if joined == head {
             return head;
         }
