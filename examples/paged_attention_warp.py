@@ -3,11 +3,13 @@
 `paged_decode.py` is the same at the level of work groups: there each block is divided among the warps, which have one small product to
 share, and meet at every step. Here a warp has blocks of its own, with their maxima, denominators and results; the warps meet once, behind
 the loop, or not at all where each has a head of keys and values for itself.
+
+A context may be cut into parts, for more programs to run side by side. There is no second kernel that combines them: of the warps that
+have the same columns of a result, the last to finish does.
 """
 
-from functools import partial
-
-from paged_decode import check, combine_kernel
+import numpy as np
+from paged_decode import check
 
 import tilewright as triton
 import tilewright.language as tl
@@ -16,8 +18,8 @@ from tilewright import tle
 
 @triton.jit
 def merged(m_i, l_i, acc, first, OF: tl.constexpr, GROUP: tl.constexpr):
-    """What OF warps have, from warp ``first`` on, of their first GROUP rows: the largest, the denominator, and the results in some of the columns,
-    which are this warp's to add up; and the number of the first of these."""
+    """What OF warps have, from warp ``first`` on, of their first GROUP rows: the largest, the denominator, and the results in the columns that are this
+    warp's share to add up."""
     warps: tl.constexpr = tl.num_warps()
     ROWS: tl.constexpr = acc.shape[0]
     D: tl.constexpr = acc.shape[1]
@@ -38,8 +40,7 @@ def merged(m_i, l_i, acc, first, OF: tl.constexpr, GROUP: tl.constexpr):
     m = tl.max(m_of, 0)
     total = tl.sum(tl.load(tle.gpu.local_ptr(every_l, (of, row[None, :]))) * tl.exp2(m_of - m[None, :]), 0)
     columns: tl.constexpr = D // OF
-    begin = (tl.warp_id() - first) * columns
-    column = begin + tl.arange(0, columns)
+    column = (tl.warp_id() - first) * columns + tl.arange(0, columns)
     acc = tl.zeros([kept, columns], dtype=tl.float32)
     for i in tl.static_range(OF):
         weight = tl.exp2(tl.load(tle.gpu.local_ptr(every_m, (first + i, row))) - m)
@@ -47,14 +48,60 @@ def merged(m_i, l_i, acc, first, OF: tl.constexpr, GROUP: tl.constexpr):
             tl.load(tle.gpu.local_ptr(every_acc, (first + i, row[:, None], column[None, :])))
             * weight[:, None]
         )
-    return m, total, acc, begin
+    return m, total, acc
+
+
+@triton.jit
+def combined(
+    part_ptr, lse_ptr, group, parts, share, column, GROUP: tl.constexpr, D: tl.constexpr, SHARES: tl.constexpr, PARTS: tl.constexpr
+):  # fmt: skip
+    """The parts of a group of heads in some columns, each weighted by its share of the denominator."""
+    part, row = tl.arange(0, PARTS)[:, None], tl.arange(0, triton.next_power_of_2(GROUP))[None, :]
+    inside = (part < parts) & (row < GROUP)
+    at = (group * GROUP + row) * tl.num_programs(2) + part
+    lse = tl.load(lse_ptr + at * SHARES + share, mask=inside, other=-float("inf"))
+    weight = tl.exp2(lse - tl.max(lse, 0)[None, :])
+    o = tl.load(part_ptr + at[:, :, None] * D + column[None, None, :], mask=inside[:, :, None], other=0.0)
+    return tl.sum(o * weight[:, :, None], 0) / tl.sum(weight, 0)[:, None]
+
+
+@triton.jit
+def store(o, o_ptr, group, column, GROUP: tl.constexpr, D: tl.constexpr):
+    """The results of a group of heads in some columns."""
+    row = tl.arange(0, o.shape[0])[:, None]
+    to = o_ptr + (group * GROUP + row) * D + column[None, :]
+    tl.store(to, o.to(o_ptr.dtype.element_ty), mask=row < GROUP)
+
+
+@triton.jit
+def finish(
+    m, total, acc, o_ptr, part_ptr, lse_ptr, arrived_ptr, group, which, parts, share, GROUP: tl.constexpr, D: tl.constexpr, PARTS: tl.constexpr
+):  # fmt: skip
+    """What one part of a context gives a group of heads, in the warp's share of the columns: the result, if there is no other part. Otherwise it is
+    left in memory, and who is the last of ``parts`` to come combines them."""
+    COLUMNS: tl.constexpr = acc.shape[1]
+    SHARES: tl.constexpr = D // COLUMNS
+    column = share * COLUMNS + tl.arange(0, COLUMNS)
+    acc /= total[:, None]
+    if parts == 1:
+        store(acc, o_ptr, group, column, GROUP, D)
+    else:
+        row = tl.arange(0, acc.shape[0])
+        at = (group * GROUP + row) * tl.num_programs(2) + which
+        tl.store(lse_ptr + at * SHARES + share, m + tl.log2(total), mask=row < GROUP)
+        tl.store(part_ptr + at[:, None] * D + column[None, :], acc, mask=(row < GROUP)[:, None])
+        arrived_ptr += group * SHARES + share
+        if tl.atomic_add(arrived_ptr, 1) == parts - 1:
+            tl.store(arrived_ptr, 0)  # as the next launch wants it
+            o = combined(part_ptr, lse_ptr, group, parts, share, column, GROUP, D, SHARES, PARTS)
+            store(o, o_ptr, group, column, GROUP, D)
 
 
 @triton.jit(warp_level=True)
-def part_kernel(
-    q_ptr, k_ptr, v_ptr, table_ptr, length_ptr, o_ptr, lse_ptr, scale, table_width, page_stride, row_stride, part,
+def decode_kernel(
+    q_ptr, k_ptr, v_ptr, table_ptr, length_ptr, o_ptr, part_ptr, lse_ptr, arrived_ptr, scale, table_width, page_stride, row_stride, part,
     D: tl.constexpr, GROUP: tl.constexpr, ROWS: tl.constexpr, PAGE: tl.constexpr, BLOCK: tl.constexpr,
-    GROUPS: tl.constexpr,
+    GROUPS: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
     """Attention of GROUPS groups of heads to one part of their sequence: GROUP of the ROWS rows are heads, the others padding.
 
@@ -98,22 +145,12 @@ def part_kernel(
         acc = tl.dot(p.to(v.dtype), v, acc * alpha[:, None])
         m_i = m_new
     if lo < hi:
-        if warps == 1:
-            store(m_i, l_i, acc, 0, o_ptr, lse_ptr, (sequence * groups + group) * GROUP, which, GROUP, D)
-        else:
-            first = tl.warp_id() // warps * warps
-            m, total, sums, begin = merged(m_i, l_i, acc, first, warps, GROUP)
-            store(m, total, sums, begin, o_ptr, lse_ptr, (sequence * groups + group) * GROUP, which, GROUP, D)
-
-
-@triton.jit
-def store(m, total, acc, begin, o_ptr, lse_ptr, head, which, GROUP: tl.constexpr, D: tl.constexpr):
-    """The results of GROUP heads from ``head`` on, in the columns from ``begin`` on, and what :func:`combine_kernel` weights them by."""
-    row = tl.arange(0, acc.shape[0])
-    column = begin + tl.arange(0, acc.shape[1])
-    to = (head + row) * tl.num_programs(2) + which
-    tl.store(lse_ptr + to, m + tl.log2(total), mask=(row < GROUP) & (begin == 0))
-    tl.store(o_ptr + to[:, None] * D + column[None, :], acc / total[:, None], mask=(row < GROUP)[:, None])
+        share = tl.warp_id() % warps
+        m, total, sums = m_i, l_i, acc
+        if warps > 1:
+            m, total, sums = merged(m_i, l_i, acc, tl.warp_id() - share, warps, GROUP)
+        group += sequence * groups
+        finish(m, total, sums, o_ptr, part_ptr, lse_ptr, arrived_ptr, group, which, tl.cdiv(length, part), share, GROUP, D, PARTS)  # fmt: skip
 
 
 def paged_decode(
@@ -125,6 +162,7 @@ def paged_decode(
     o,
     o_parts,
     lse_parts,
+    arrived,
     block: int = 16,
     num_warps: int = 4,
     num_stages: int = 2,
@@ -135,30 +173,42 @@ def paged_decode(
 
     :param k, v: (pages, rows in a page, heads of keys and values, D); ``lengths`` says how many rows a sequence has, at
         least one.
-    :param o_parts, lse_parts: room for (sequences, heads, parts, D) and (sequences, heads, parts) float32.
+    :param o_parts, lse_parts: room for (sequences, heads, parts, D) and (sequences, heads, parts, num_warps // groups) float32.
+    :param arrived: (sequences, heads of keys and values, num_warps // groups) int32, zeros before and after.
     :param block: rows in a step of a warp's loop. :param groups: heads of keys and values that the warps of a program share out.
     :param rows: those of a product, at least, which heads fill: 16 of NVIDIA's, 8 of Intel's, where what 16 have of D = 128 is all registers.
     """
     sequences, heads, d = q.shape
     _, page, kv_heads, _ = k.shape
-    parts = lse_parts.shape[2]
+    parts = o_parts.shape[2]
     group = heads // kv_heads
     part = triton.cdiv(triton.cdiv(table.shape[1] * page, parts), block) * block
-    part_kernel[(kv_heads // groups, sequences, parts)](
-        q, k, v, table, lengths, o_parts, lse_parts, d**-0.5, table.shape[1], page * kv_heads * d, kv_heads * d, part,
+    decode_kernel[(kv_heads // groups, sequences, parts)](
+        q, k, v, table, lengths, o, o_parts, lse_parts, arrived, d**-0.5, table.shape[1], page * kv_heads * d, kv_heads * d, part,
         D=d, GROUP=group, ROWS=max(rows, triton.next_power_of_2(group)), PAGE=page, BLOCK=block, GROUPS=groups,
-        num_warps=num_warps, num_stages=num_stages,
+        PARTS=triton.next_power_of_2(parts), num_warps=num_warps, num_stages=num_stages,
     )  # fmt: skip
-    combine_kernel[(sequences * heads,)](
-        o_parts, lse_parts, lengths, o, heads, parts, part, D=d, PARTS=triton.next_power_of_2(parts), num_warps=4
-    )  # fmt: skip
+
+
+def hold(device, groups: int = 1, num_warps: int = 4, rows: int = 16) -> None:
+    """Holds :func:`paged_decode` to its reference, and its counters to zeros."""
+    warps = num_warps // groups
+
+    def decode(q, k, v, table, lengths, o, o_parts, _):
+        lse_parts = device.empty((*o_parts.shape[:3], warps), np.float32)
+        arrived = device.zeros((len(q), k.shape[2], warps), np.int32)
+        room = o_parts, lse_parts, arrived
+        paged_decode(q, k, v, table, lengths, o, *room, num_warps=num_warps, groups=groups, rows=rows)
+        assert not device.numpy(arrived).any()
+
+    check(device, decode)
 
 
 def example(device) -> None:
     """Of the sequences one ends before the last warps have a block. A warp each for two heads of keys and values, and two."""
-    check(device, paged_decode)
-    check(device, partial(paged_decode, groups=2, num_warps=2))
-    check(device, partial(paged_decode, groups=2))
+    hold(device)
+    hold(device, groups=2, num_warps=2)
+    hold(device, groups=2)
 
 
 if __name__ == "__main__":

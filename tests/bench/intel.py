@@ -84,6 +84,9 @@ def attention(
 HERE = Path(__file__)
 HALF, SINGLE = "*fp16:16", "*fp32:16"
 PAGED = f"{HALF},{HALF},{HALF},*i32:16,*i32:16,{SINGLE},{SINGLE},fp32,i32,i32:16,i32:16,i32:16"
+PAGED_AT_ONCE = (
+    f"{HALF},{HALF},{HALF},*i32:16,*i32:16,{HALF},{SINGLE},{SINGLE},*i32:16,fp32,i32,i32:16,i32:16,i32:16"
+)
 PRODUCT = f"{HALF},{HALF},{HALF},i32:16,i32:16,i32:16,i32:16,1,i32:16,1,i32:16,1"
 # Name, where it is, signature, constants, warps.
 KERNELS = [
@@ -94,10 +97,10 @@ KERNELS = [
        dict(D=d, BM=128, BN=64, CAUSAL=causal), warps) for d, warps in ((64, 16), (128, 16)) for causal in (False, True)),
     ("paged attention, a work group", f"{EXAMPLES}/paged_decode.py::part_kernel", PAGED,
      dict(D=64, GROUP=8, ROWS=16, PAGE=16, BLOCK=64), 4),
-    ("paged attention, warps", f"{EXAMPLES}/paged_attention_warp.py::part_kernel", PAGED,
-     dict(D=64, GROUP=8, ROWS=16, PAGE=16, BLOCK=16, GROUPS=1), 4),
-    ("paged attention, warps, D 128", f"{EXAMPLES}/paged_attention_warp.py::part_kernel", PAGED,
-     dict(D=128, GROUP=8, ROWS=8, PAGE=16, BLOCK=16, GROUPS=1), 4),
+    ("paged attention, warps", f"{EXAMPLES}/paged_attention_warp.py::decode_kernel", PAGED_AT_ONCE,
+     dict(D=64, GROUP=8, ROWS=16, PAGE=16, BLOCK=16, GROUPS=1, PARTS=4), 4),
+    ("paged attention, warps, D 128", f"{EXAMPLES}/paged_attention_warp.py::decode_kernel", PAGED_AT_ONCE,
+     dict(D=128, GROUP=8, ROWS=8, PAGE=16, BLOCK=16, GROUPS=1, PARTS=4), 4),
     ("softmax 1024 wide", f"{EXAMPLES}/softmax.py::softmax_kernel", f"{SINGLE},{SINGLE},i32:16,i32:16,i32:16", dict(BLOCK=1024), 4),
     ("layer norm", f"{EXAMPLES}/layer_norm.py::layer_norm_kernel",
      f"{SINGLE},{SINGLE},{SINGLE},{SINGLE},{SINGLE},{SINGLE},i32:16,i32:16,fp32", dict(BLOCK=1024), 4),

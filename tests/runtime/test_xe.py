@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -137,15 +136,18 @@ def test_stages(tmp_path):
 def test_paged_attention_spills_nothing(tmp_path, name, d, rows, block):
     """At the level of work groups and of warps, with products of the matrix engines."""
     half = "*fp16:16"
-    signature = f"{half},{half},{half},*i32:16,*i32:16,*fp32:16,*fp32:16,fp32,i32,i32:16,i32:16,i32:16"
+    given, room = f"{half},{half},{half},*i32:16,*i32:16", "*fp32:16,*fp32:16"
     constants = dict(D=d, GROUP=8, ROWS=rows, PAGE=16, BLOCK=block)
+    function = "part_kernel"
     if name == "paged_attention_warp":
-        constants["GROUPS"] = 1
+        function, room = "decode_kernel", f"{half},{room},*i32:16"
+        constants |= dict(GROUPS=1, PARTS=4)
+    signature = f"{given},{room},fp32,i32,i32:16,i32:16,i32:16"
     kernel = Path(__file__).parents[2] / "examples" / f"{name}.py"
     options = [f"--constexpr={key}={value}" for key, value in constants.items()]
     done = run(
         "compile",
-        f"{kernel}::part_kernel",
+        f"{kernel}::{function}",
         "--target",
         "xe:pvc",
         "--signature",
@@ -155,7 +157,7 @@ def test_paged_attention_spills_nothing(tmp_path, name, d, rows, block):
         str(tmp_path),
     )
     assert done.returncode == 0, done.stderr
-    usage = json.loads((tmp_path / "part_kernel.usage.json").read_text())
+    usage = json.loads((tmp_path / f"{function}.usage.json").read_text())
     [loop] = [loop["instructions"] for loop in usage["loops"] if "dpas.8x8" in loop["instructions"]]
     assert not [name for name in loop if "hword" in name or "scratch" in name]
     assert usage["spilled_bytes"] == 0
@@ -164,8 +166,8 @@ def test_paged_attention_spills_nothing(tmp_path, name, d, rows, block):
 def test_paged_attention_by_products_of_8_rows(xesim, monkeypatch):
     """As many as DPAS has, where 16 would be padding."""
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "examples"))
-    common, decode, warp = map(importlib.import_module, ("common", "paged_decode", "paged_attention_warp"))
-    decode.check(common.Device(), partial(warp.paged_decode, rows=8))
+    common, warp = map(importlib.import_module, ("common", "paged_attention_warp"))
+    warp.hold(common.Device(), rows=8)
 
 
 def test_inspect():
