@@ -1146,6 +1146,10 @@ def gather(src, index, axis):
 def barrier():
     """All threads of the program, or of the partition, wait for each other, and see what the others have written before.
 
+    It is for stores and loads of global memory through different arguments that lead to one tensor, and for two stores in a row
+    to one place. Loads and stores through one argument are in the program's order without (in a warp-level kernel those of a
+    warp), if they are not volatile.
+
     Where some warps may not come to it, as in a branch on :func:`warp_id`, it is an error.
     """
 
