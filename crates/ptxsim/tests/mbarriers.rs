@@ -91,11 +91,13 @@ fn an_mbarrier_is_left_alone_before_it_is_invalidated_or_its_place_used() {
              mbarrier.arrive.shared::cta.b64 %rd5, [bar]; {WAIT} {order} {end}"
         )
     };
-    for end in ["@%p1 mbarrier.inval.shared::cta.b64 [bar];", "@%p1 mbarrier.init.shared::cta.b64 [bar], 1;"]
-    {
-        finds(&k("", end), 64, SharedRace);
-        clean(&k("bar.sync 0;", end), 64);
-    }
+    let end = "@%p1 mbarrier.inval.shared::cta.b64 [bar];";
+    finds(&k("", end), 64, SharedRace);
+    clean(&k("bar.sync 0;", end), 64);
+    // Another one in its place.
+    let again = "@%p1 mbarrier.init.shared::cta.b64 [bar], 1;";
+    finds(&k("bar.sync 0;", again), 64, ArriveCount);
+    clean(&k("bar.sync 0;", &format!("{end} {again}")), 64);
     let store = "@%p1 st.shared.u64 [bar], %rd5;";
     finds(&k("", store), 64, SharedRace);
     clean(&k("bar.sync 0;", store), 64);

@@ -432,3 +432,35 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
+// -----
+// An mbarrier of each turn: all threads have waited before it ends, and who ends it makes the next one.
+// RUN: -lower-rings -allocate-shared -membar
+#mbar = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    // CHECK: scf.for
+    // CHECK-NEXT: ttg.local_alloc
+    // CHECK-NEXT: ttng.init_barrier
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: ttng.arrive_barrier
+    // CHECK-NEXT: ttng.wait_barrier
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: ttng.inval_barrier
+    // CHECK-NEXT: }
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      %b = ttg.local_alloc : () -> !ttg.memdesc<1xi64, #mbar, #smem, mutable>
+      ttng.init_barrier %b, 4 : !ttg.memdesc<1xi64, #mbar, #smem, mutable>
+      ttng.arrive_barrier %b, 1 {perWarp = true} : !ttg.memdesc<1xi64, #mbar, #smem, mutable>
+      ttng.wait_barrier %b, %c0 : !ttg.memdesc<1xi64, #mbar, #smem, mutable>
+    }
+    // Outside of loops none ends.
+    // CHECK: ttng.init_barrier
+    // CHECK-NEXT: tt.return
+    %last = ttg.local_alloc : () -> !ttg.memdesc<1xi64, #mbar, #smem, mutable>
+    ttng.init_barrier %last, 1 : !ttg.memdesc<1xi64, #mbar, #smem, mutable>
+    tt.return
+  }
+}

@@ -169,7 +169,15 @@ pub(super) fn init(d: &mut Dec) -> R {
                 cx.find(FindingKind::ArriveCount, l, None, m);
                 continue;
             }
-            cx.unit.mbar.init(place(&p, l), n[l], (cx.w.sync.index, l as u32, stamp));
+            let at = place(&p, l);
+            if cx.unit.mbar.map.contains_key(&at) {
+                let m = format!(
+                    "the mbarrier at shared offset {} is initialized again: invalidate it first (§9.7.13.15.9)",
+                    at.1
+                );
+                cx.find(FindingKind::ArriveCount, l, Some(at.1.into()), m);
+            }
+            cx.unit.mbar.init(at, n[l], (cx.w.sync.index, l as u32, stamp));
         }
         cx.unit.events += 1;
         Flow::Next

@@ -67,7 +67,7 @@ use crate::analysis::rings::{self, Ring, Transport, wrong};
 use crate::analysis::scope;
 use crate::hopper::{captures, multicast, tma};
 use crate::pass::{Pass, Property};
-use crate::transform::allocate_shared::buffer_users;
+use crate::transform::allocate_shared::{allocation, buffer_users};
 use crate::transform::membar;
 
 /// The pass.
@@ -126,12 +126,41 @@ pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
     for create in creates {
         module.erase_op(create.0);
     }
+    end_in_loops(module);
     let stray =
         module.all_ops(module.root()).into_iter().find_map(|op| ttg::AsyncCopyBlockToLocal::cast(module, op));
     match stray {
         Some(copy) => Err(wrong(module, copy.0, "a block is copied where no slot of a ring is being filled")),
         None => Ok(()),
     }
+}
+
+/// Ends mbarriers that a loop makes anew each time, and nobody ends: where one lies no other can be made before (PTX ISA,
+/// "mbarrier.init").
+fn end_in_loops(module: &mut Module) {
+    let mut ends = Vec::new();
+    for op in module.all_ops(module.root()) {
+        let Some(init) = ttng::InitBarrier::cast(module, op).filter(|_| is_in_loop(module, op)) else {
+            continue;
+        };
+        let one = init.alloc(module);
+        let is_end = |&op: &Op| ttng::InvalBarrier::cast(module, op).is_some();
+        let ended = allocation(module, one)
+            .is_none_or(|all| buffer_users(module, all.result(module)).iter().any(is_end));
+        let end = module.parent_block(op).and_then(|block| module.last_op(block));
+        if let Some(end) = end.filter(|_| !ended) {
+            ends.push((one, end));
+        }
+    }
+    for (one, end) in ends {
+        ttng::InvalBarrier::build(&mut Builder::before(module, end), one);
+    }
+}
+
+/// Whether an operation is in a loop of the code that its warps run.
+fn is_in_loop(module: &Module, op: Op) -> bool {
+    std::iter::successors(module.parent_op(op), |&op| module.parent_op(op))
+        .any(|op| scf::For::cast(module, op).is_some() || scf::While::cast(module, op).is_some())
 }
 
 /// The specialization whose regions write and read a ring.

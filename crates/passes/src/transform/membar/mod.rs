@@ -23,7 +23,7 @@
 //! - A TMA copy to shared memory is issued by one thread, so that all others must be done with the buffer before. Each
 //!   thread that waits for its mbarrier sees what it brought: no barrier after it.
 //! - The regions of a `ttg.warp_specialize` are walked each on its own: their barriers are for their warps alone.
-//! - Operations on mbarriers need no order among themselves, but for the first and the last of each.
+//! - Operations on mbarriers need no order among themselves, but for the first and the last of each. The thread that ends one makes the next in its place.
 //!
 //! The hardware path of TMA ("async proxy") does not see ordinary writes (`cp.async` too) without a fence, which goes before the barrier:
 //! where a TMA copy touches what has been written since the last `ttng.fence_async_shared`, one is placed: before the last barrier if
@@ -400,13 +400,16 @@ fn visit(module: &mut Module, op: Op, t: &Touches, last: Option<Op>, state: &mut
     let mut barrier = last;
     let written: Vec<Touched> = t.written().map(|r| t.touched(r)).collect();
     wait_for_drains(module, op, state, |drained| written.iter().any(|w| w.meets(drained)));
+    let makes = ttng::InitBarrier::cast(module, op).is_some();
+    let is_written = |r: Range| {
+        let ended = kept(&state.ended, |other| !makes || other != r);
+        overlaps(&state.writes, r) || overlaps(&ended, r)
+    };
     let reads = t.reads.iter().chain(&t.slot_reads).chain(&t.dots).chain(&t.drains);
-    let read_conflict = reads.copied().any(|r| overlaps(&state.writes, r));
+    let read_conflict = reads.copied().any(is_written);
     let mut writes = t.writes.iter().chain(&t.copies).chain(&t.fills);
     let write_conflict = writes.any(|&r| {
-        overlaps(&state.writes, r)
-            || overlaps(&state.reads, r)
-            || !t.free_slot && overlaps(&state.slot_reads, r)
+        is_written(r) || overlaps(&state.reads, r) || !t.free_slot && overlaps(&state.slot_reads, r)
     });
     let mut by_tma = t.fills.iter().chain(&t.ordered_fills).chain(&t.drains);
     let mut filled = t.fills.iter().chain(&t.ordered_fills);
@@ -431,9 +434,9 @@ fn visit(module: &mut Module, op: Op, t: &Touches, last: Option<Op>, state: &mut
         barrier = None;
         state.settle();
     } else {
-        for &w in &t.writes {
-            add(&mut state.writes, w);
-        }
+        let ends = ttng::InvalBarrier::cast(module, op).is_some();
+        let list = if ends { &mut state.ended } else { &mut state.writes };
+        t.writes.iter().for_each(|&w| add(list, w));
     }
     for &r in &t.reads {
         add(&mut state.reads, r);

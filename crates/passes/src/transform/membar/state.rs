@@ -14,6 +14,8 @@ pub(super) struct State {
     /// Read in a ring's slot since the last wait for copies: of no concern to a copy into a free slot.
     pub slot_reads: Vec<Range>,
     pub writes: Vec<Range>,
+    /// Mbarriers that have been ended, by the thread that would make another in its place.
+    pub ended: Vec<Range>,
     /// Written by asynchronous copies that may be under way; a wait makes them `writes`.
     pub copies: Vec<Range>,
     /// Read by asynchronous dots that may be under way; a wait makes them `reads`, which only a barrier settles.
@@ -81,6 +83,7 @@ impl State {
         self.reads.clear();
         self.slot_reads.clear();
         self.writes.clear();
+        self.ended.clear();
         self.just_loaded.clear();
         self.called = false;
     }
@@ -92,6 +95,7 @@ impl State {
             (&mut self.reads, &other.reads),
             (&mut self.slot_reads, &other.slot_reads),
             (&mut self.writes, &other.writes),
+            (&mut self.ended, &other.ended),
             (&mut self.copies, &other.copies),
             (&mut self.dots, &other.dots),
             (&mut self.unfenced, &other.unfenced),
