@@ -144,6 +144,21 @@ def test_stores_atomics_and_signals(by_library):
 
 
 @triton.jit
+def send_kernel(x_ptr, mesh: tl.constexpr, N: tl.constexpr):
+    next = (tle.shard_id(mesh, 0) + 1) % mesh.size
+    tl.store(tle.remote(x_ptr + tl.arange(0, N), next, mesh), 1.0)
+
+
+def test_what_is_sent_is_there_at_the_end(by_library):
+    with simulated_mesh(NODES, 1):
+        x = distributed.zeros(64)
+        kernel = send_kernel[(1,)](x, MESH, 64, **by_library())
+    # The library's own wait stands behind the last of what it sends.
+    end = kernel.asm["ptx"].rsplit("st.relaxed.sys", 1)[1]
+    assert end.count("fence.acq_rel.sys") == 2, "before the wait, and the one of the stand-in"
+
+
+@triton.jit
 def move_kernel(
     x_ptr, out_ptr, source: tl.constexpr, to: tl.constexpr, shape: tl.constexpr, HOW: tl.constexpr
 ):

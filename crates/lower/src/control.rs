@@ -93,6 +93,9 @@ pub(crate) fn lower_function<'a, H: Hooks>(
             lower.bind_params(m.block_args(block), machine)?;
         }
         let end = lower.block(block)?;
+        if !called && end.is_some_and(|op| tt::Return::cast(m, op).is_some()) {
+            H::before_return(&mut lower);
+        }
         lower.function_end(end, &targets)?;
     }
     H::end(&mut lower)?;

@@ -106,6 +106,9 @@ pub trait Hooks: Sized {
         Ok(())
     }
 
+    /// Called before a kernel returns.
+    fn before_return(_l: &mut Lower<'_, Self>) {}
+
     /// Called behind a function's last operation.
     ///
     /// # Errors

@@ -26,6 +26,11 @@ impl Hooks for Nvidia {
         Lower(l).find_workers(function)
     }
 
+    fn before_return(l: &mut Shared<'_>) {
+        let mut l = Lower(l);
+        l.end_symmetric();
+    }
+
     fn end(l: &mut Shared<'_>) -> Result<()> {
         if let Some(workers) = l.hooks.workers {
             Lower(l).workers(workers)?;
@@ -39,10 +44,6 @@ impl Hooks for Nvidia {
         match m.opcode(op) {
             Some(Opcode::Tt(kind)) => match kind {
                 tt::Kind::Dot => return l.dot(tt::Dot(op)),
-                tt::Kind::Return => {
-                    l.end_symmetric();
-                    return Ok(false);
-                }
                 tt::Kind::ExternElementwise => l.extern_elementwise(tt::ExternElementwise(op))?,
                 tt::Kind::ProgramBarrier => l.program_barrier(tt::ProgramBarrier(op))?,
                 tt::Kind::WaitSignal => l.wait_signal(tt::WaitSignal(op))?,
