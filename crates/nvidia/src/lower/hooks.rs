@@ -28,6 +28,7 @@ impl Hooks for Nvidia {
 
     fn before_return(l: &mut Shared<'_>) {
         let mut l = Lower(l);
+        l.end_workers();
         l.end_symmetric();
     }
 

@@ -7,8 +7,23 @@
 //!           bar.sync 1                                            bar.sync 1; captures <- shared memory
 //!           setmaxnreg.inc                                        setmaxnreg.dec          (warp group by warp group)
 //!           default region                                        the partition of this warp
+//!           setmaxnreg.dec
 //!           bar.sync 1                                            bar.sync 1
-//!           …                                                     (the next ttg.warp_specialize, …) ret
+//!           …                                                     setmaxnreg.inc
+//!                                                                 (the next ttg.warp_specialize, …) ret
+//! ```
+//!
+//! Where one of them lies in a loop or a branch the workers can't know which comes next. Then the barrier at which it begins says so: as many
+//! of the main warps' threads as its number come there with a predicate that is true (PTX ISA, "bar": `red.popc` gives each thread that waits their count), and none
+//! where the function ends.
+//!
+//! ```text
+//! main:     loop …                                      workers:  again:
+//!             captures -> shared memory                             n = bar.red.popc 1, false
+//!             bar.red.popc 1, thread < 1                            n = 1 ? (captures <- shared memory; …; bar.sync 1; goto again)
+//!             …                                                     n = 2 ? …
+//!           bar.red.popc 1, false                                   ret
+//!           ret
 //! ```
 //!
 //! Partitions that the main warps run themselves ([`marks::REUSE`]) are branches of their code, between two barriers of theirs.
@@ -69,41 +84,54 @@ struct Group {
     partitions: Vec<(usize, u32, u32)>,
 }
 
-/// The operations of a function's body, in order.
+/// The operations of a function that extra warps run, in order.
 ///
 /// # Errors
-/// One that lies within control flow: which warps run is decided once, at the entry.
+/// One with more partitions than there are barriers.
 fn find(m: &ir::Module, func: ir::Op) -> Result<Vec<ttg::WarpSpecialize>> {
-    let body = tt::Func(func).body(m);
-    let entry = m.region_blocks(body).first().copied();
     let mut found = Vec::new();
     for op in m.all_ops(func) {
         let Some(w) = ttg::WarpSpecialize::cast(m, op) else { continue };
-        if m.parent_block(op) != entry || m.region_blocks(body).len() > 1 {
-            let what = "`ttg.warp_specialize` inside control flow or another region";
-            return Err(Box::new(ir::Diagnostic::unsupported(m, m.op_loc(op), what)));
-        }
         if w.partitions(m).len() > MAX_PARTITIONS {
             let what = format!("more than {MAX_PARTITIONS} partitions: there are no more barriers");
             return Err(Box::new(ir::Diagnostic::at(m, m.op_loc(op), what)));
         }
-        found.push(w);
+        if m.op_attr(op, marks::REUSE).is_none() {
+            found.push(w);
+        }
     }
     Ok(found)
+}
+
+/// Whether a function's code comes to all of them, each once and in order.
+fn are_in_order(m: &ir::Module, func: ir::Op, specialized: &[ttg::WarpSpecialize]) -> bool {
+    let body = m.region_blocks(tt::Func(func).body(m));
+    let &[entry] = body else { return false };
+    specialized.iter().all(|w| m.parent_block(w.0) == Some(entry))
 }
 
 impl Lower<'_, '_> {
     /// At a function's entry: looks what of it extra warps run, and sends them there.
     pub(super) fn find_workers(&mut self, function: ir::Op) -> Result<()> {
         let specialized = find(self.m, function)?;
-        let beside = |w: &&ttg::WarpSpecialize| self.m.op_attr(w.0, marks::REUSE).is_none();
-        let last = specialized.iter().rfind(beside).map(|w| w.0);
-        self.hooks.last_specialized = last;
-        if last.is_some() {
-            let workers = self.split_workers();
-            self.hooks.workers = Some(workers);
+        let Some(last) = specialized.last() else { return Ok(()) };
+        if are_in_order(self.m, function, &specialized) {
+            self.hooks.last_specialized = Some(last.0);
+        } else {
+            self.check_numbers(&specialized)?;
+            self.hooks.are_numbered = true;
         }
+        let workers = self.split_workers();
+        self.hooks.workers = Some(workers);
         Ok(())
+    }
+
+    /// Whether the main warps have threads enough to say each number.
+    fn check_numbers(&self, specialized: &[ttg::WarpSpecialize]) -> Result<()> {
+        let most = (self.num_warps * self.target.warp_size) as usize;
+        let Some(w) = specialized.get(most) else { return Ok(()) };
+        let what = format!("more than {most} `ttg.warp_specialize` where one is in a loop or a branch");
+        Err(Box::new(ir::Diagnostic::unsupported(self.m, self.m.op_loc(w.0), what)))
     }
 
     /// Sends the extra warps away. Returns the block where they go.
@@ -112,9 +140,7 @@ impl Lower<'_, '_> {
         let tid = self.launched_tid();
         let lane_bits = self.lane_bits();
         let warp = self.b.lshr(tid, lane_bits);
-        let (all, lane, clamp) = (self.b.i32(-1), self.b.i32(0), self.b.i32(31));
-        let name = "llvm.nvvm.shfl.sync.idx.i32";
-        let warp = self.b.intrinsic(name, Effect::Write, Some(Ty::I32), &[all, warp, lane, clamp]);
+        let warp = self.of_first_lane(warp);
         let count = self.0.b.i32(i64::from(self.0.num_warps));
         let is_main = self.b.icmp(IntPred::Ult, warp, count);
         let main = self.b.create_block(entry, None, &[]);
@@ -129,6 +155,50 @@ impl Lower<'_, '_> {
     pub(super) fn named_barrier(&mut self, barrier: u32, warps: u32) {
         let text = format!("bar.sync {barrier}, {};", warps * self.target.warp_size);
         self.b.asm(&text, "", Effect::Write, &[], &[]);
+    }
+
+    /// All warps meet before a `ttg.warp_specialize`, of which the workers know which it is.
+    fn meet_at(&mut self, number: u32) {
+        if self.hooks.are_numbered {
+            self.say(number);
+        } else {
+            self.named_barrier(ALL_WARPS, self.scope.launched);
+        }
+    }
+
+    /// Before the function returns: no more for the workers to do.
+    pub(super) fn end_workers(&mut self) {
+        if self.hooks.are_numbered {
+            self.say(0);
+        }
+    }
+
+    /// The main warps tell the workers a number.
+    fn say(&mut self, number: u32) {
+        let (tid, number) = (self.tid(), self.0.b.i32(i64::from(number)));
+        let counts = self.b.icmp(IntPred::Ult, tid, number);
+        self.counting_barrier(counts);
+    }
+
+    /// The workers are told a number, the same in all lanes.
+    fn listen(&mut self) -> Value {
+        let no = self.b.bool(false);
+        let number = self.counting_barrier(no);
+        self.of_first_lane(number)
+    }
+
+    /// What the first lane of the warp has, so that `ptxas` knows it to be the same in all.
+    fn of_first_lane(&mut self, word: Value) -> Value {
+        let (all, lane, clamp) = (self.b.i32(-1), self.b.i32(0), self.b.i32(31));
+        let name = "llvm.nvvm.shfl.sync.idx.i32";
+        self.b.intrinsic(name, Effect::Write, Some(Ty::I32), &[all, word, lane, clamp])
+    }
+
+    /// All warps meet: how many threads come with a predicate that is true.
+    fn counting_barrier(&mut self, counts: Value) -> Value {
+        let threads = self.scope.launched * self.target.warp_size;
+        let text = format!("bar.red.popc.u32 $0, {ALL_WARPS}, {threads}, $1;");
+        self.b.asm1(&text, "=r,b", Effect::Write, Ty::I32, &[counts])
     }
 
     /// `ttng.named_barrier`: those of the kernel's own are the last ones.
@@ -192,7 +262,8 @@ impl Lower<'_, '_> {
             return self.split_main(op);
         }
         let captures = self.pass_captures(op)?;
-        self.named_barrier(ALL_WARPS, self.scope.launched);
+        let number = self.hooks.handoffs.len() as u32 + 1;
+        self.meet_at(number);
         let registers = op.actual_registers(m);
         let last = self.hooks.last_specialized == Some(op.0);
         if let Some(r) = &registers {
@@ -302,22 +373,48 @@ impl Lower<'_, '_> {
         let main = (self.scope, self.num_warps);
         self.b.switch_to(at);
         let handoffs = std::mem::take(&mut self.hooks.handoffs);
-        let count = handoffs.len();
         self.come_along();
-        for (i, handoff) in handoffs.into_iter().enumerate() {
-            self.op = handoff.op.0;
-            self.follow(&handoff, i + 1 == count)?;
+        if self.hooks.are_numbered {
+            self.follow_numbers(&handoffs)?;
+        } else {
+            for (i, handoff) in handoffs.iter().enumerate() {
+                self.named_barrier(ALL_WARPS, main.0.launched);
+                self.follow(handoff, i + 1 == handoffs.len())?;
+            }
         }
         (self.scope, self.num_warps) = main;
         self.b.ret(&[]);
         Ok(())
     }
 
+    /// Does what the main warps say, until they say that there is no more.
+    fn follow_numbers(&mut self, handoffs: &[Handoff]) -> Result<()> {
+        let before = self.b.block();
+        let again = self.b.create_block(before, Some(before), &[]);
+        self.b.br(again, &[]);
+        self.b.switch_to(again);
+        let number = self.listen();
+        for (i, handoff) in handoffs.iter().enumerate() {
+            let from = self.b.block();
+            let this = self.b.create_block(from, Some(before), &[]);
+            let next = self.b.create_block(from, Some(before), &[]);
+            let own = self.b.i32(i as i64 + 1);
+            let is_this = self.b.icmp(IntPred::Eq, number, own);
+            self.b.cond_br(is_this, this, &[], next, &[]);
+            self.b.switch_to(this);
+            self.follow(handoff, false)?;
+            self.b.br(again, &[]);
+            self.b.switch_to(next);
+        }
+        Ok(())
+    }
+
+    /// What the workers do between the barriers at which a `ttg.warp_specialize` begins and ends, and the latter.
     fn follow(&mut self, handoff: &Handoff, last: bool) -> Result<()> {
         let m = self.m;
         let op = handoff.op;
+        self.op = op.0;
         let launched = self.scope.launched;
-        self.named_barrier(ALL_WARPS, launched);
         let mut values = Vec::new();
         for (capture, &v) in handoff.captures.iter().zip(op.captures(m)) {
             values.push(match capture {
@@ -343,18 +440,33 @@ impl Lower<'_, '_> {
             for &partition in &group.partitions {
                 self.partition(op, partition, warp, &values)?;
             }
-            if let Some(r) = group.registers
-                && !last
-            {
-                self.set_registers(self.entry_registers(), r as i32);
-            }
             self.b.br(done, &[]);
             self.b.switch_to(next);
         }
         self.b.br(done, &[]);
         self.b.switch_to(done);
         self.named_barrier(ALL_WARPS, launched);
+        if !last {
+            self.take_registers_back(&groups, warp);
+        }
         Ok(())
+    }
+
+    /// The workers have again as many registers as the kernel began with: behind the barrier before which the main warps gave them back. Earlier a short
+    /// partition would take what these have not got yet.
+    fn take_registers_back(&mut self, groups: &[Group], warp: Value) {
+        let from = self.b.block();
+        let done = self.b.create_block(from, None, &[]);
+        for group in groups {
+            let Some(r) = group.registers else { continue };
+            let (inside, next) = self.branch_to(warp, group.first, group.end);
+            self.b.switch_to(inside);
+            self.set_registers(self.entry_registers(), r as i32);
+            self.b.br(done, &[]);
+            self.b.switch_to(next);
+        }
+        self.b.br(done, &[]);
+        self.b.switch_to(done);
     }
 
     /// Branches to a block of their own for warps from `first` to before `end`: that block, and the one for others.

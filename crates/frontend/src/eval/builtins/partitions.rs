@@ -158,13 +158,16 @@ impl Evaluator<'_> {
                 .into());
         }
         self.of_one_cta("tle.gpu.warp_specialize")?;
-        let around = self.module.block_parent_op(self.block);
-        if around.is_none_or(|op| tt::Func::cast(&self.module, op).is_none()) {
-            let mut error = self.not_supported_yet(
-                "tle.gpu.warp_specialize inside a loop, or a branch taken at run time (so is what follows a `return` in one)",
-            );
-            error.notes.push("put the loop or the branch into the functions".into());
-            return Err(error);
+        // Loops and branches are the function's own code; a function that combines elements is not.
+        let mut around = self.module.block_parent_op(self.block);
+        while let Some(op) = around.filter(|&op| tt::Func::cast(&self.module, op).is_none()) {
+            if !matches!(self.module.opcode(op), Some(Opcode::Scf(_))) {
+                return Err(self
+                    .error("tle.gpu.warp_specialize in a function that combines elements")
+                    .note("such a function is called for two elements, not by the kernel's warps")
+                    .into());
+            }
+            around = self.module.parent_op(op);
         }
         Ok(())
     }

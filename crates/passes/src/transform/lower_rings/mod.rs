@@ -17,6 +17,8 @@
 //! | `ring_close` | waits for `empty`, and arrives as an acquire and a commit do | is not left by [`order_rings`](super::order_rings) |
 //! | `ring_release` | each warp arrives at `empty`, behind the dots that read the slot, and behind a proxy fence where its threads load what the copy engine fills | is left to membar |
 //!
+//! Mbarriers that a loop makes, the kernel's own too, end with its iteration.
+//!
 //! Where a writer closes slots a flag of each slot says which are: it is written before the arrivals of a commit or a close, and all warps
 //! of the writer arrive.
 //!

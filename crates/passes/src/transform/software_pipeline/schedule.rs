@@ -61,7 +61,7 @@ pub struct Schedule {
     pub late: Option<Late>,
 }
 
-/// Whether an operation is a product, a wait for one, a copy or a wait for other partitions that stands in the kernel itself: those of
+/// Whether an operation is a product, a wait for one, a copy, a wait for other partitions or their beginning that stands in the kernel itself: those of
 /// the compiler come later.
 fn is_in_authors_order(module: &Module, op: Op) -> bool {
     use ttng::Kind as K;
@@ -70,7 +70,7 @@ fn is_in_authors_order(module: &Module, op: Op) -> bool {
             module.opcode(op),
             Some(Opcode::Ttng(
                 K::WarpGroupDotWait | K::WaitBarrier | K::NamedBarrier | K::AsyncTmaCopyGlobalToLocal
-            ))
+            )) | Some(Opcode::Ttg(ttg::Kind::WarpSpecialize))
         )
 }
 
