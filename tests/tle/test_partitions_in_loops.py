@@ -279,15 +279,46 @@ def test_shared_out(device):
 
 
 @triton.jit
+def nothing():
+    pass
+
+
+CLUSTER = tle.device_mesh({"block_cluster": 2})
+
+
+@triton.jit
+def tell(buffer, value):
+    buffer.store(tl.full(buffer.shape, 0, tl.int32) + value)
+
+
+@triton.jit
+def in_a_cluster(out_ptr, n, mesh: tl.constexpr, N: tl.constexpr):
+    """Programs that wait for each other before the loop, in it, where its workers don't come along, and at the end, when these have gone."""
+    rank = tle.shard_id(mesh, "block_cluster")
+    buffer = tle.gpu.alloc([N], dtype=tl.int32)
+    there = tle.remote(buffer, 1 - rank, mesh)
+    tle.distributed_barrier(mesh)
+    for i in range(n):
+        tle.gpu.warp_specialize([(nothing, ()), (tell, (buffer, rank * 100 + i))], [2], [40])
+        tle.distributed_barrier(mesh)
+        at = tl.arange(0, N)
+        tl.store(out_ptr + (rank * n + i) * N + at, tl.load(tle.gpu.local_ptr(there, (at,))))
+        tle.distributed_barrier(mesh)
+    tle.distributed_barrier(mesh)
+
+
+def test_in_a_cluster(device):
+    out = device.array(np.zeros((2, 3, 64), np.int32))
+    in_a_cluster[(1,)](out, 3, CLUSTER, 64)
+    want = np.array([[100, 101, 102], [0, 1, 2]])
+    np.testing.assert_array_equal(device.numpy(out), np.broadcast_to(want[:, :, None], (2, 3, 64)))
+
+
+@triton.jit
 def double(buffer):
     N: tl.constexpr = buffer.shape[0]
     at = tl.arange(0, N)
     buffer.store(tl.load(tle.gpu.local_ptr(buffer, (N - 1 - at,))) * 2)
-
-
-@triton.jit
-def nothing():
-    pass
 
 
 @triton.jit

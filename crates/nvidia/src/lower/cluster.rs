@@ -7,6 +7,7 @@ use tilewright_llvm::{BinOp, CastOp, Effect, Ty, Value};
 
 use tilewright_lower::{Words, memory_bits};
 
+use super::warp_specialize::{Handoff, Told};
 use super::{Lower, Result};
 
 impl Lower<'_, '_> {
@@ -51,19 +52,24 @@ impl Lower<'_, '_> {
 
     /// The cluster's barrier is for all threads that have not ended. The warps of partitions come there, too, as often as
     /// the main warps do before the first `ttg.warp_specialize`; behind the last they have ended, whatever branch or loop
-    /// follows.
+    /// follows, or, where the main warps tell them, end in time.
     fn check_all_come(&mut self) -> Result<()> {
         if self.num_warps == self.scope.launched {
             return Ok(());
         }
         let is_top =
             |op| self.m.parent_op(op).is_some_and(|f| ir::dialect::tt::Func::cast(self.m, f).is_some());
-        let all_come = match (self.hooks.handoffs.last(), self.hooks.last_specialized) {
+        let is_last = |handoff: &Handoff| self.hooks.last_specialized.is_some_and(|last| handoff.is(last));
+        let all_come = match (self.hooks.handoffs.last(), self.hooks.workers_told) {
             (None, _) => is_top(self.op),
-            (Some(handoff), Some(last)) => handoff.is(last) && is_top(last),
-            (Some(_), None) => false,
+            (Some(handoff), None) => is_last(handoff),
+            (Some(handoff), Some(Told::Numbers)) => is_last(handoff) && is_top(self.op),
+            (Some(_), Some(Told::End)) => true,
         };
         if all_come {
+            if !self.hooks.handoffs.is_empty() {
+                self.end_workers();
+            }
             return Ok(());
         }
         Err(self.unsupported("CTAs of a cluster that wait for each other beside specialized warps"))

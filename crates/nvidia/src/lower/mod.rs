@@ -51,10 +51,11 @@ struct Nvidia {
     /// Where the extra warps of `ttg.warp_specialize` go, and the index of such a warp in its code.
     workers: Option<llvm::Block>,
     worker_warp: Option<llvm::Value>,
-    /// What those warps' code must follow, and the last of it where it is known which that is: if they aren't told it by number.
+    /// What those warps' code must follow, and the last of it.
     handoffs: Vec<warp_specialize::Handoff>,
     last_specialized: Option<ir::Op>,
-    are_numbered: bool,
+    /// What the main warps tell those warps, where these can't know what comes next.
+    workers_told: Option<warp_specialize::Told>,
     /// How often the main warps have met those of other CTAs before they handed anything off.
     cluster_barriers: u32,
     /// Left operands of warp-group dots, in the words in which the last of these in a block has them.
@@ -69,7 +70,7 @@ impl Nvidia {
             worker_warp: None,
             handoffs: Vec::new(),
             last_specialized: None,
-            are_numbered: false,
+            workers_told: None,
             cluster_barriers: 0,
             fragments: FxHashMap::default(),
         }

@@ -76,6 +76,15 @@ impl Handoff {
     }
 }
 
+/// What the main warps have told the workers last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// Numbers of what comes next, if anything.
+    Numbers,
+    /// That nothing comes.
+    End,
+}
+
 /// Warp groups that change their registers together, with the partitions they run (index, first warp, warps).
 struct Group {
     first: u32,
@@ -87,11 +96,15 @@ struct Group {
 /// The operations of a function that extra warps run, in order.
 ///
 /// # Errors
-/// One with more partitions than there are barriers.
+/// One with more partitions than there are barriers, or in a function that may return in several places.
 fn find(m: &ir::Module, func: ir::Op) -> Result<Vec<ttg::WarpSpecialize>> {
     let mut found = Vec::new();
     for op in m.all_ops(func) {
         let Some(w) = ttg::WarpSpecialize::cast(m, op) else { continue };
+        if m.region_blocks(tt::Func(func).body(m)).len() > 1 {
+            let what = "`ttg.warp_specialize` in a function of several blocks";
+            return Err(Box::new(ir::Diagnostic::unsupported(m, m.op_loc(op), what)));
+        }
         if w.partitions(m).len() > MAX_PARTITIONS {
             let what = format!("more than {MAX_PARTITIONS} partitions: there are no more barriers");
             return Err(Box::new(ir::Diagnostic::at(m, m.op_loc(op), what)));
@@ -105,9 +118,7 @@ fn find(m: &ir::Module, func: ir::Op) -> Result<Vec<ttg::WarpSpecialize>> {
 
 /// Whether a function's code comes to all of them, each once and in order.
 fn are_in_order(m: &ir::Module, func: ir::Op, specialized: &[ttg::WarpSpecialize]) -> bool {
-    let body = m.region_blocks(tt::Func(func).body(m));
-    let &[entry] = body else { return false };
-    specialized.iter().all(|w| m.parent_block(w.0) == Some(entry))
+    specialized.iter().all(|w| m.parent_op(w.0) == Some(func))
 }
 
 impl Lower<'_, '_> {
@@ -115,11 +126,10 @@ impl Lower<'_, '_> {
     pub(super) fn find_workers(&mut self, function: ir::Op) -> Result<()> {
         let specialized = find(self.m, function)?;
         let Some(last) = specialized.last() else { return Ok(()) };
-        if are_in_order(self.m, function, &specialized) {
-            self.hooks.last_specialized = Some(last.0);
-        } else {
+        self.hooks.last_specialized = Some(last.0);
+        if !are_in_order(self.m, function, &specialized) {
             self.check_numbers(&specialized)?;
-            self.hooks.are_numbered = true;
+            self.hooks.workers_told = Some(Told::Numbers);
         }
         let workers = self.split_workers();
         self.hooks.workers = Some(workers);
@@ -159,17 +169,18 @@ impl Lower<'_, '_> {
 
     /// All warps meet before a `ttg.warp_specialize`, of which the workers know which it is.
     fn meet_at(&mut self, number: u32) {
-        if self.hooks.are_numbered {
+        if self.hooks.workers_told.is_some() {
             self.say(number);
         } else {
             self.named_barrier(ALL_WARPS, self.scope.launched);
         }
     }
 
-    /// Before the function returns: no more for the workers to do.
+    /// There is no more for the workers to do: before the function returns, or earlier where only the main warps may go on.
     pub(super) fn end_workers(&mut self) {
-        if self.hooks.are_numbered {
+        if self.hooks.workers_told == Some(Told::Numbers) {
             self.say(0);
+            self.hooks.workers_told = Some(Told::End);
         }
     }
 
@@ -265,7 +276,7 @@ impl Lower<'_, '_> {
         let number = self.hooks.handoffs.len() as u32 + 1;
         self.meet_at(number);
         let registers = op.actual_registers(m);
-        let last = self.hooks.last_specialized == Some(op.0);
+        let last = self.hooks.workers_told.is_none() && self.hooks.last_specialized == Some(op.0);
         if let Some(r) = &registers {
             self.set_registers(r[0], self.entry_registers());
         }
@@ -374,7 +385,7 @@ impl Lower<'_, '_> {
         self.b.switch_to(at);
         let handoffs = std::mem::take(&mut self.hooks.handoffs);
         self.come_along();
-        if self.hooks.are_numbered {
+        if self.hooks.workers_told.is_some() {
             self.follow_numbers(&handoffs)?;
         } else {
             for (i, handoff) in handoffs.iter().enumerate() {
