@@ -1,7 +1,9 @@
-"""Pipes between partitions, made from a seed: capacities, fields, readers, roles, what fills a slot and what is done with it, against NumPy."""
+"""Pipes between partitions, made from a seed: capacities, fields, readers, roles, what fills a slot and what is done with it, against NumPy. Every other one has its
+partitions in a loop, and its pipe before the loop or in it."""
 
 import linecache
 import random
+import textwrap
 
 import numpy as np
 import pytest
@@ -45,48 +47,66 @@ class Program:
         numbers = list(range(len(self.reads)))
         self.partitions = [part for part in (numbers[:cut], numbers[cut:]) if part]
         self.closes, self.rng = rng.random() < 0.5, rng
+        self.turns, self.anew = [(None, False), (3, False), (None, False), (2, True)][seed % 4]
+
+    @property
+    def rows(self):
+        return self.chunks * (self.turns or 1)
 
     def writer(self):
-        yield "@triton.jit\ndef write(w, x_ptr, y_ptr, x_desc, y_desc, counts, n, N: tl.constexpr):"
-        yield "    at = tl.arange(0, N)\n    for k in range(n):\n        slot = w.acquire(k)"
+        yield "@triton.jit\ndef write(w, x_ptr, y_ptr, x_desc, y_desc, counts, start, first, n, N: tl.constexpr):"
+        yield "    at = tl.arange(0, N)\n    for i in range(n):\n        k, slot = first + i, w.acquire(start + i)"
         for f, how in self.fills.items():
             yield f"        {FILLS[how][0].format(slot=f'slot.{f}', f=f)}"
-        yield "        w.commit(k)\n        tl.atomic_add(tle.gpu.local_ptr(counts, (at,)), 1)"
+        yield "        w.commit(start + i)\n        tl.atomic_add(tle.gpu.local_ptr(counts, (at,)), 1)"
         if self.closes:
-            yield "    w.close(n)"
+            yield "    w.close(start + n)"
 
     def readers(self, number, part):
         ends = ", ".join(f"r{i}" for i in part)
-        yield f"@triton.jit\ndef read{number}({ends}, out_ptr, counts, n, N: tl.constexpr):"
-        yield "    at = tl.arange(0, N)\n    k, is_open = 0, n > 0\n    if CLOSES:\n        is_open = True"
+        yield f"@triton.jit\ndef read{number}({ends}, out_ptr, counts, start, first, n, rows, N: tl.constexpr):"
+        yield "    at = tl.arange(0, N)\n    i, is_open = 0, n > 0\n    if CLOSES:\n        is_open = True"
         yield "    while is_open:"
         for i in part:
-            yield f"        s{i} = r{i}.wait(k)"
+            yield f"        s{i} = r{i}.wait(start + i)"
         yield f"        if CLOSES:\n            is_open = s{part[0]}.is_closed == 0\n        if is_open:"
         for i in part:
             for f, what in self.reads[i].items():
-                place = f"({2 * i + (f == 'y')} * n + k) * N + at"
+                place = f"({2 * i + (f == 'y')} * rows + first + i) * N + at"
                 yield f"            tl.store(out_ptr + {place}, ({READS[what][0].format(slot=f's{i}.slot.{f}')}).to(tl.float32))"
         yield f"            tl.atomic_add(tle.gpu.local_ptr(counts, (at,)), {10 + number})"
         for i in self.rng.sample(part, len(part)):
-            yield f"        r{i}.release(k)"
-        yield "        k += 1\n        if not CLOSES:\n            is_open = k < n"
+            yield f"        r{i}.release(start + i)"
+        yield "        i += 1\n        if not CLOSES:\n            is_open = i < n"
 
     def kernel(self):
-        yield "@triton.jit\ndef kernel(x_ptr, y_ptr, out_ptr, counts_ptr, n, N: tl.constexpr):"
+        yield "@triton.jit\ndef kernel(x_ptr, y_ptr, out_ptr, counts_ptr, n, turns, N: tl.constexpr):"
+        yield "    rows = n * turns"
         for f in TYPES:
-            yield f"    {f}_desc = tl.make_tensor_descriptor({f}_ptr, [n * N], [1], [N])"
+            yield f"    {f}_desc = tl.make_tensor_descriptor({f}_ptr, [rows * N], [1], [N])"
         yield "    counts = tle.gpu.alloc([N], dtype=tl.int32, init_value=tl.zeros([N], tl.int32))"
         fields = ", ".join(f"{f}=tle.gpu.alloc([{self.capacity}, N], dtype={TYPES[f]})" for f in self.fills)
         names = tuple(f"reader{i}" for i in range(len(self.reads)))
-        yield f"    pipe = tle.pipe(capacity={self.capacity}, readers={names}, {fields})"
-        roles = ["(write, (pipe.writer(), x_ptr, y_ptr, x_desc, y_desc, counts, n, N))"]
+        pipe = f"pipe = tle.pipe(capacity={self.capacity}, readers={names}, {fields})"
+        ends = "writer = pipe.writer()\n" + "\n".join(
+            f"reader{i} = pipe.reader('reader{i}', fields={tuple(reads)})"
+            for i, reads in enumerate(self.reads)
+        )
+        roles = ["(write, (writer, x_ptr, y_ptr, x_desc, y_desc, counts, start, first, n, N))"]
         for number, part in enumerate(self.partitions):
-            ends = ", ".join(f"pipe.reader('reader{i}', fields={tuple(self.reads[i])})" for i in part)
-            roles.append(f"(read{number}, ({ends}, out_ptr, counts, n, N))")
+            read = ", ".join(f"reader{i}" for i in part)
+            roles.append(f"(read{number}, ({read}, out_ptr, counts, start, first, n, rows, N))")
         self.rng.shuffle(roles)
         warps = [self.rng.choice([1, 2, 4]) for _ in roles[1:]]
-        yield f"    tle.gpu.warp_specialize([{', '.join(roles)}], {warps}, {[40] * len(warps)})"
+        made = textwrap.indent(f"{pipe}\n{ends}", "    ")
+        specialize = f"    tle.gpu.warp_specialize([{', '.join(roles)}], {warps}, {[40] * len(warps)})"
+        if self.turns is None:
+            yield f"{made}\n    start, first = 0, 0\n{specialize}"
+        else:
+            yield "" if self.anew else made
+            yield "    start, first = 0, 0\n    for _ in range(turns):"
+            yield textwrap.indent(f"{made}\n{specialize}" if self.anew else specialize, "    ")
+            yield f"        first += n\n        start += {0 if self.anew else f'n + {int(self.closes)}'}"
         yield "    tl.store(counts_ptr + tl.arange(0, N), counts.load())"
 
     def source(self):
@@ -96,10 +116,10 @@ class Program:
         return head + "\n\n\n".join("\n".join(part) for part in parts) + "\n"
 
     def want(self, given):
-        out = np.zeros((len(self.reads), 2, self.chunks, self.size), np.float32)
+        out = np.zeros((len(self.reads), 2, self.rows, self.size), np.float32)
         for i, reads in enumerate(self.reads):
             for f, what in reads.items():
-                for k in range(self.chunks):
+                for k in range(self.rows):
                     row = FILLS[self.fills[f]][1](given[f][k], k)
                     out[i, int(f == "y"), k] = READS[what][1](row)
         return out
@@ -113,13 +133,13 @@ def test_pipes(device, seed):
     names = {"__name__": name}
     exec(compile(text, name, "exec"), names)
     rng = np.random.default_rng(seed)
-    n, size = program.chunks, program.size
-    given = {f: rng.integers(-8, 9, (max(1, n), size)).astype(d) for f, d in (("x", "f4"), ("y", "i4"))}
-    out = device.array(np.zeros((len(program.reads), 2, max(1, n), size), np.float32))
+    n, rows, size = program.chunks, program.rows, program.size
+    given = {f: rng.integers(-8, 9, (max(1, rows), size)).astype(d) for f, d in (("x", "f4"), ("y", "i4"))}
+    out = device.array(np.zeros((len(program.reads), 2, max(1, rows), size), np.float32))
     counts = device.array(np.zeros(size, np.int32))
     arrays = [device.array(array) for array in given.values()]
-    names["kernel"][(1,)](*arrays, out, counts, n, size, num_warps=program.warps)
+    names["kernel"][(1,)](*arrays, out, counts, n, program.turns or 1, size, num_warps=program.warps)
     if n:
         np.testing.assert_array_equal(device.numpy(out), program.want(given))
     each = 1 + sum(10 + number for number in range(len(program.partitions)))
-    np.testing.assert_array_equal(device.numpy(counts), n * each)
+    np.testing.assert_array_equal(device.numpy(counts), rows * each)
