@@ -8,6 +8,7 @@ Every program counts the experts of its share of the tokens by atomics in shared
 global memory. Behind the barrier it knows where the tokens of each expert begin and how many of them the programs before it have;
 from there on atomics in shared memory number its own. The barrier is that of a cluster, or of the grid; or, since a second launch costs
 less than the grid's barrier, the two halves are kernels of their own, of which the second begins while the first still runs, and waits for it.
+Where the tokens are few each program counts all of them by itself, and nobody waits.
 """
 
 import tilewright as triton
@@ -49,25 +50,21 @@ def sum_counts(counts_ptr, NUM_EXPERTS: tl.constexpr, PROGRAMS: tl.constexpr):
 
 
 @triton.jit
-def place_tokens(
-    experts_ptr,
+def place_blocks(
     sorted_ptr,
     block_experts_ptr,
     total_ptr,
     num_tokens,
     count,
-    before,
     BLOCK: tl.constexpr,
     PROGRAMS: tl.constexpr,
     TILE: tl.constexpr,
 ):
-    """Writes this program's part of all results, given what ``sum_counts`` gives."""
+    """Writes this program's part of what so many tokens of each expert make of all results but the tokens' places; where each expert's begin."""
     NUM_EXPERTS: tl.constexpr = count.shape[0]
     program = tl.program_id(0)
     start, total = tle.cumsum(tl.cdiv(count, BLOCK) * BLOCK)
     tl.store(total_ptr, total, mask=program == 0)
-    places = tle.gpu.alloc([NUM_EXPERTS], dtype=tl.int32, init_value=start + before)
-
     # Each program completes some experts: the places that nobody has.
     starts = tle.gpu.alloc([NUM_EXPERTS], dtype=tl.int32, init_value=start)
     ends = tle.gpu.alloc([NUM_EXPERTS], dtype=tl.int32, init_value=start + count)
@@ -88,7 +85,27 @@ def place_tokens(
             begins = tl.load(tle.gpu.local_ptr(starts, (later,)), mask=later < NUM_EXPERTS, other=0x7FFFFFFF)
             owner = tl.where(begins <= block * BLOCK, later, owner)
         tl.store(block_experts_ptr + block, owner, mask=block < total // BLOCK)
+    return start
 
+
+@triton.jit
+def place_tokens(
+    experts_ptr,
+    sorted_ptr,
+    block_experts_ptr,
+    total_ptr,
+    num_tokens,
+    count,
+    before,
+    BLOCK: tl.constexpr,
+    PROGRAMS: tl.constexpr,
+    TILE: tl.constexpr,
+):
+    """Writes this program's part of all results, given what ``sum_counts`` gives."""
+    start = place_blocks(
+        sorted_ptr, block_experts_ptr, total_ptr, num_tokens, count, BLOCK, PROGRAMS, TILE
+    )
+    places = tle.gpu.alloc(count.shape, dtype=tl.int32, init_value=start + before)
     begin, end = share_of(num_tokens, PROGRAMS)
     for first in range(begin, end, TILE):
         token = first + tl.arange(0, TILE)
@@ -138,6 +155,38 @@ def align_kernel(
         programs,
         TILE,
     )
+
+
+@triton.jit
+def align_alone_kernel(
+    experts_ptr,
+    sorted_ptr,
+    block_experts_ptr,
+    total_ptr,
+    num_tokens,
+    NUM_EXPERTS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    PROGRAMS: tl.constexpr,
+    COUNT_TILE: tl.constexpr,
+    TILE: tl.constexpr,
+):
+    """The same by programs that count the experts of all tokens, ``COUNT_TILE`` at a time, each for itself. A program's own tokens are at most ``TILE``."""
+    begin, end = share_of(num_tokens, PROGRAMS)
+    own = begin + tl.arange(0, TILE)
+    own_expert = tl.load(experts_ptr + own, mask=own < end, other=0)
+    # Of the tokens before its own, and of the others.
+    counts = tle.gpu.alloc([2, NUM_EXPERTS], dtype=tl.int32, init_value=tl.zeros([2, NUM_EXPERTS], tl.int32))
+    for first in range(0, num_tokens, COUNT_TILE):
+        token = first + tl.arange(0, COUNT_TILE)
+        expert = tl.load(experts_ptr + token, mask=token < num_tokens, other=0)
+        place = tle.gpu.local_ptr(counts, ((token >= begin).to(tl.int32), expert))
+        tl.atomic_add(place, 1, mask=token < num_tokens, sem="relaxed")
+    before = counts.slot(0).load()
+    count = before + counts.slot(1).load()
+    start = place_blocks(sorted_ptr, block_experts_ptr, total_ptr, num_tokens, count, BLOCK, PROGRAMS, TILE)
+    places = tle.gpu.alloc([NUM_EXPERTS], dtype=tl.int32, init_value=start + before)
+    place = tl.atomic_add(tle.gpu.local_ptr(places, (own_expert,)), 1, mask=own < end, sem="relaxed")
+    tl.store(sorted_ptr + place, own, mask=own < end)
 
 
 @triton.jit
@@ -191,9 +240,16 @@ def most_places(num_tokens, num_experts, block):
 def align_into(out, counts, experts, num_experts, block, by, programs, tile=1024, num_warps=8):
     """``align`` into arrays: ``out``, and ``counts`` with room for ``programs * num_experts``.
 
-    ``by`` is what keeps counts and places apart: "cluster" (of at most 16 programs), "grid" or "kernels".
+    ``by`` is what keeps counts and places apart: "cluster" (of at most 16 programs), "grid" or "kernels"; "alone" are programs that need no others' counts.
     """
     n = experts.shape[0]
+    if by == "alone":
+        count_tile = min(triton.next_power_of_2(n), 512 * num_warps)
+        share = triton.next_power_of_2(triton.cdiv(n, programs * 16) * 16)
+        align_alone_kernel[(programs,)](
+            experts, *out, n, num_experts, block, programs, count_tile, share, num_warps=num_warps
+        )
+        return
     if by == "kernels":
         count_kernel[(programs,)](experts, counts, n, num_experts, programs, tile, num_warps=num_warps)
         place_kernel[(programs,)](
@@ -208,12 +264,14 @@ def align_into(out, counts, experts, num_experts, block, by, programs, tile=1024
 def align(experts, num_experts, block, empty, programs=None, by=None):
     """The tokens by expert, the expert of each block and the number of places, as arrays that ``empty(size)`` makes."""
     num_tokens = experts.shape[0]
-    few = num_tokens <= 8192
-    programs = programs or (triton.cdiv(num_tokens, 1024) if few else 64)
+    few = num_tokens <= 16384
+    programs = programs or (max(8, triton.cdiv(num_tokens, 256)) if few else 64)
     places = most_places(num_tokens, num_experts, block)
     out = empty(places), empty(places // block), empty(1)
     counts = empty(programs * num_experts)
-    align_into(out, counts, experts, num_experts, block, by or ("cluster" if few else "kernels"), programs)
+    by = by or ("alone" if few else "kernels")
+    num_warps = 16 if by == "alone" and num_tokens > 4096 else 8
+    align_into(out, counts, experts, num_experts, block, by, programs, num_warps=num_warps)
     return out
 
 
@@ -222,7 +280,7 @@ def main():
     import numpy as np
 
     experts = np.random.default_rng(0).integers(0, 24, 3000, dtype=np.int32)
-    for by in ("cluster", "grid", "kernels"):
+    for by in ("alone", "cluster", "grid", "kernels"):
         tokens, of_blocks, total = align(experts, 24, 16, lambda n: np.full(n, -1, np.int32), 4, by)
         places = int(total[0])
         owners = np.repeat(of_blocks[: places // 16], 16)

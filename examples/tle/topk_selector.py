@@ -418,16 +418,17 @@ def select(
     room=None,
     sample=4096,
     each=16,
-    few=512,
+    few=None,
     maxnreg=None,
 ):
     """Puts the indices of the ``k`` largest of the first ``ends[row]`` scores of each row into ``indices``.
 
     :param parts: programs that share a row. :param room: among how many elements is selected in the end, a power of 2. Where that is less than a row
         has, ``sample`` elements of it are looked at first.
-    :param each: elements that a thread reads at a time. :param few: how many that have the same digit are put in order.
+    :param each: elements that a thread reads at a time. :param few: how many that have the same digit are put in order; what is larger goes out so many at a time, so that it is 128 where little is selected.
     """
     rows, n = x.shape
+    few = few or (128 if k <= 256 else 512)
     whole = triton.next_power_of_2(n)
     room = min(room or (whole if n <= SHORT else room_of(n, k, sample)), whole)
     parts = (parts or parts_of(n, rows)) if room < whole else 1

@@ -10,8 +10,8 @@ loop or program the compiler gives warps with roles (``tl.range``), the same and
 
 ``gemm``: 4096³ in fp16 by warps with roles, with barriers and products of the kernel's own and by a pipe, against ``torch.matmul`` (cuBLAS) and the same product by ``tl.dot`` (``examples/persistent_matmul.py``).
 
-``moe_align``: tokens by expert (S000 4.2): ours is one kernel with buffers and a barrier over the grid; Triton's are four kernels,
-since it has neither: counts by ``tl.histogram``, a sum over programs, a sum over experts, and places by atomics in global memory.
+``moe_align``: tokens by expert (S000 4.2): ours is one kernel with buffers, of programs that count all tokens or meet at a barrier, or two; Triton's are four kernels,
+since it has neither buffers nor barriers: counts by ``tl.histogram``, a sum over programs, a sum over experts, and places by atomics in global memory.
 The third is ``moe_align.cu``, CUDA C++ of our own, of whose three ways the best counts; it needs ``nvcc``.
 
 ``sparse_mla``: sparse attention, prefill, 4096 queries of 128 heads, D 576 and 512, of 8192 rows or more (S000 4.1), against ``examples/sparse_attention.py`` by both
@@ -177,6 +177,8 @@ def moe_align_rows(record):
         configs = [{"by": by, "programs": p, "tile": t, "num_warps": w} for by, p in groups
                    for t, w in ((256, 4), (512, 8), (1024, 8), (1024, 32), (2048, 16), (4096, 32))
                    if n <= p * 16384 and (p * t <= 2 * n or p * t <= 1024)]  # fmt: skip
+        configs += [{"by": "alone", "programs": p, "tile": None, "num_warps": w} for p in (4, 8, 16, 32, 64)
+                    for w in (8, 16) if n <= min(32768, p * 2048) and p * 16 <= n]  # fmt: skip
         configs, refused = timing.compiled(run, configs, together=False)
         for reason in refused.items():
             print("refused", *reason)
