@@ -12,12 +12,25 @@ from tilewright.tools.tensor_descriptor import TensorDescriptor
 
 
 @triton.jit
+def store_tile(c_desc, acc, row, column, HALVES: tl.constexpr):
+    """Stores a tile: with HALVES as a left and a right half, which need half the buffer."""
+    M: tl.constexpr = acc.shape[0]
+    N: tl.constexpr = acc.shape[1]
+    if HALVES:
+        left, right = tl.split(tl.permute(tl.reshape(acc, (M, 2, N // 2)), (0, 2, 1)))
+        c_desc.store([row, column], left.to(c_desc.dtype))
+        c_desc.store([row, column + N // 2], right.to(c_desc.dtype))
+    else:
+        c_desc.store([row, column], acc.to(c_desc.dtype))
+
+
+@triton.jit
 def multiply(
     a, b, c, M, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
     PROGRAMS: tl.constexpr, HALVES: tl.constexpr, FLATTEN: tl.constexpr, WARP_SPECIALIZE: tl.constexpr,
 ):  # fmt: skip
-    """All tiles of one program. With HALVES a tile is stored as a left and a right half, which need half the buffer."""
+    """All tiles of one program."""
     num_m = tl.cdiv(M, BLOCK_M)
     num_n = tl.cdiv(N, BLOCK_N)
     steps = tl.cdiv(K, BLOCK_K)
@@ -32,12 +45,7 @@ def multiply(
             x = a.load([row, step * BLOCK_K])
             y = b.load([column, step * BLOCK_K])
             acc = tl.dot(x, y.T, acc)
-        if HALVES:
-            left, right = tl.split(tl.permute(tl.reshape(acc, (BLOCK_M, 2, BLOCK_N // 2)), (0, 2, 1)))
-            c.store([row, column], left.to(c.dtype))
-            c.store([row, column + BLOCK_N // 2], right.to(c.dtype))
-        else:
-            c.store([row, column], acc.to(c.dtype))
+        store_tile(c, acc, row, column, HALVES)
 
 
 @triton.jit

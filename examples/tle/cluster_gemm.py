@@ -6,7 +6,7 @@ once for two tiles. A slot is filled again when the warp groups of both programs
 Hopper only; on the CPU executor as it stands.
 """
 
-from gemm import place_of, show
+from gemm import show, tile_of
 
 import tilewright as triton
 import tilewright.language as tl
@@ -23,7 +23,7 @@ def bring(
     rank = tle.shard_id(PAIR, 0)
     i = 0
     for tile in range(tl.program_id(0) // 2, num_m * num_n, tl.num_programs(0) // 2):
-        tile_m, tile_n = place_of(tile, num_m, num_n, GROUP)
+        tile_m, tile_n = tile_of(tile, num_m, num_n, GROUP)
         row = (2 * tile_m + rank) * M
         for step in range(steps):
             slot = i % SLOTS
@@ -51,7 +51,7 @@ def multiply(
     rank = tle.shard_id(PAIR, 0)
     i = 0
     for tile in range(tl.program_id(0) // 2, num_m * num_n, tl.num_programs(0) // 2):
-        tile_m, tile_n = place_of(tile, num_m, num_n, GROUP)
+        tile_m, tile_n = tile_of(tile, num_m, num_n, GROUP)
         acc = tl.zeros([ROWS, N], tl.float32)
         for step in range(steps):
             slot = i % SLOTS

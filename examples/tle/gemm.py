@@ -6,19 +6,17 @@ read it (``empty``). The warp groups share the rows of a tile. Each begins its n
 tensor cores always have work, and while it stores a tile the copies of the next one go on. Hopper only; on the CPU executor as it stands.
 """
 
+import sys
+from pathlib import Path
+
 import tilewright as triton
 import tilewright.language as tl
 from tilewright import tle
 from tilewright.tools.tensor_descriptor import TensorDescriptor
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-@triton.jit
-def place_of(tile, num_m, num_n, GROUP: tl.constexpr):
-    """Row and column of a tile, numbered in groups of ``GROUP`` rows: programs that run at the same time share operands in L2."""
-    group = tile // (GROUP * num_n)
-    rows = tl.minimum(num_m - group * GROUP, GROUP)
-    within = tile % (GROUP * num_n)
-    return group * GROUP + within % rows, within // rows
+from matmul import tile_of
 
 
 @triton.jit
@@ -29,7 +27,7 @@ def bring(
     """Fills the slots, tile after tile."""
     i = 0
     for tile in range(tl.program_id(0), num_m * num_n, tl.num_programs(0)):
-        tile_m, tile_n = place_of(tile, num_m, num_n, GROUP)
+        tile_m, tile_n = tile_of(tile, num_m, num_n, GROUP)
         for step in range(steps):
             slot = i % SLOTS
             tle.gpu.barrier_wait(empty[slot], phaseIdx=i // SLOTS)
@@ -46,7 +44,7 @@ def multiply(
     """The ``ROWS`` rows from ``FIRST`` on of each tile."""
     i = 0
     for tile in range(tl.program_id(0), num_m * num_n, tl.num_programs(0)):
-        tile_m, tile_n = place_of(tile, num_m, num_n, GROUP)
+        tile_m, tile_n = tile_of(tile, num_m, num_n, GROUP)
         acc = tl.zeros([ROWS, N], tl.float32)
         for step in range(steps):
             slot = i % SLOTS

@@ -13,8 +13,9 @@ has been busy with what it had itself, and what is sent goes its way behind the 
 itself the program checks all three on a simulated mesh.
 """
 
-from gemm import place_of
-from gemm_pipe import store_tile
+from gemm import tile_of
+from gemm_pipe import add_slots, fill_slots
+from persistent_matmul import store_tile
 
 import tilewright as triton
 import tilewright.language as tl
@@ -95,14 +96,14 @@ def carry(
 def gathered_tile(tile, of_device, num_n, me, DEVICES: tl.constexpr, GROUP: tl.constexpr):
     """The device whose rows a tile has, which of its blocks of rows, and which of columns: the device's own rows first, then those of the next ones."""
     owner = (me + tile // (of_device * num_n)) % DEVICES
-    tile_m, tile_n = place_of(tile % (of_device * num_n), of_device, num_n, GROUP)
+    tile_m, tile_n = tile_of(tile % (of_device * num_n), of_device, num_n, GROUP)
     return owner, owner * of_device + tile_m, tile_n
 
 
 @triton.jit
 def bring(
     writer, a_desc, b_desc, of_device, num_n, K,
-    mesh: tl.constexpr, TEAM: tl.constexpr, M: tl.constexpr, N: tl.constexpr, STEP: tl.constexpr, GROUP: tl.constexpr,
+    mesh: tl.constexpr, TEAM: tl.constexpr, M: tl.constexpr, N: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
     """Fills the slots, tile after tile, with what is there."""
     me = tle.shard_id(mesh, 0)
@@ -111,12 +112,7 @@ def bring(
         owner, block, tile_n = gathered_tile(tile, of_device, num_n, me, mesh.size, GROUP)
         if owner != me:
             tle.signal_wait(None, block, target=TEAM)
-        for k in range(0, K, STEP):
-            slot = writer.acquire(at)
-            tle.gpu.copy(a_desc, slot.a, [M, STEP], [block * M, k])
-            tle.gpu.copy(b_desc, slot.b, [N, STEP], [tile_n * N, k])
-            writer.commit(at)
-            at.advance()
+        at = fill_slots(writer, at, a_desc, b_desc, block * M, tile_n * N, K)
 
 
 @triton.jit
@@ -129,12 +125,7 @@ def multiply(
     at = reader.cursor(0)
     for tile in range(tl.program_id(0), mesh.size * of_device * num_n, tl.num_programs(0)):
         _, block, tile_n = gathered_tile(tile, of_device, num_n, me, mesh.size, GROUP)
-        acc = tl.zeros([M, N], tl.float32)
-        for _ in range(0, K, STEP):
-            slot = reader.wait(at).slot
-            acc = tl.dot(slot.a.load(), slot.b.load().T, acc)
-            reader.release(at)
-            at.advance()
+        acc, at = add_slots(reader, at, K, M, N, STEP)
         store_tile(c_desc, acc, block * M, tile_n * N, HALVES)
 
 
@@ -153,7 +144,7 @@ def all_gather_kernel(
     tle.gpu.warp_specialize(
         [
             (multiply, (pipe.reader(), c_desc, of_device, num_n, K, mesh, HALVES, M, N, STEP, GROUP)),
-            (bring, (pipe.writer(), a_desc, b_desc, of_device, num_n, K, mesh, TEAM, M, N, STEP, GROUP)),
+            (bring, (pipe.writer(), a_desc, b_desc, of_device, num_n, K, mesh, TEAM, M, N, GROUP)),
             (carry, (a_ptr, rows, K, mesh, PUSH, TEAM, M, SIZE)),
         ],
         [1, 2],
@@ -211,7 +202,7 @@ def all_gather_gemm(
 
 
 @triton.jit
-def tile_of(turn, tiles, ahead, me, DEVICES: tl.constexpr):
+def tile_at(turn, tiles, ahead, me, DEVICES: tl.constexpr):
     """The device whose tile is multiplied at a turn, and which of its ``tiles`` it is: ``ahead`` tiles of each other device first, then one of each, its own last."""
     OTHERS: tl.constexpr = DEVICES - 1
     mixed = turn - ahead * OTHERS
@@ -257,8 +248,8 @@ def summed_kernel(
     told, told_tile = me, 0
     turn = next_tile(counts_ptr)
     while turn < mesh.size * tiles:
-        owner, tile = tile_of(turn, tiles, ahead, me, mesh.size)
-        tile_m, tile_n = place_of(tile, of_device, num_n, GROUP)
+        owner, tile = tile_at(turn, tiles, ahead, me, mesh.size)
+        tile_m, tile_n = tile_of(tile, of_device, num_n, GROUP)
         acc = product(a_desc, b_desc, owner * rows + tile_m * M, tile_n * N, K, M, N, STEP)
         if told != me:
             tle.signal(None, told, told_tile)

@@ -5,7 +5,8 @@ full and when it has been read; that blocks come by the copy engine, that produc
 slot is waited for, is the compiler's. Compare ``gemm.py``, which says all of it. It runs anywhere; on Hopper as described.
 """
 
-from gemm import place_of, show
+from gemm import show, tile_of
+from persistent_matmul import store_tile
 
 import tilewright as triton
 import tilewright.language as tl
@@ -14,56 +15,60 @@ from tilewright.tools.tensor_descriptor import TensorDescriptor
 
 
 @triton.jit
+def fill_slots(writer, at, a_desc, b_desc, row, column, inner):
+    """Brings the blocks of a tile that begins there, slot by slot from the cursor on; where that is then."""
+    M: tl.constexpr = a_desc.block_shape[0]
+    N: tl.constexpr = b_desc.block_shape[0]
+    K: tl.constexpr = a_desc.block_shape[1]
+    for k in range(0, inner, K):
+        slot = writer.acquire(at)
+        tle.gpu.copy(a_desc, slot.a, [M, K], [row, k])
+        tle.gpu.copy(b_desc, slot.b, [N, K], [column, k])
+        writer.commit(at)
+        at.advance()
+    return at
+
+
+@triton.jit
+def add_slots(reader, at, inner, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """The sum of the products of a tile's slots, and where the cursor is then."""
+    acc = tl.zeros([M, N], tl.float32)
+    for _ in range(0, inner, K):
+        slot = reader.wait(at).slot
+        acc = tl.dot(slot.a.load(), slot.b.load().T, acc)
+        reader.release(at)
+        at.advance()
+    return acc, at
+
+
+@triton.jit
 def bring(
-    writer, a_desc, b_desc, num_m, num_n, steps,
-    M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, GROUP: tl.constexpr,
+    writer, a_desc, b_desc, num_m, num_n, inner,
+    M: tl.constexpr, N: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
     """Fills the slots, tile after tile."""
     at = writer.cursor(0)
     for tile in range(tl.program_id(0), num_m * num_n, tl.num_programs(0)):
-        tile_m, tile_n = place_of(tile, num_m, num_n, GROUP)
-        for step in range(steps):
-            slot = writer.acquire(at)
-            tle.gpu.copy(a_desc, slot.a, [M, K], [tile_m * M, step * K])
-            tle.gpu.copy(b_desc, slot.b, [N, K], [tile_n * N, step * K])
-            writer.commit(at)
-            at.advance()
-
-
-@triton.jit
-def store_tile(c_desc, acc, row, column, HALVES: tl.constexpr):
-    """Stores a tile: with HALVES as a left and a right half, which need half the buffer."""
-    M: tl.constexpr = acc.shape[0]
-    N: tl.constexpr = acc.shape[1]
-    if HALVES:
-        left, right = tl.split(tl.permute(tl.reshape(acc, (M, 2, N // 2)), (0, 2, 1)))
-        c_desc.store([row, column], left.to(c_desc.dtype))
-        c_desc.store([row, column + N // 2], right.to(c_desc.dtype))
-    else:
-        c_desc.store([row, column], acc.to(c_desc.dtype))
+        tile_m, tile_n = tile_of(tile, num_m, num_n, GROUP)
+        at = fill_slots(writer, at, a_desc, b_desc, tile_m * M, tile_n * N, inner)
 
 
 @triton.jit
 def multiply(
-    reader, c_desc, num_m, num_n, steps,
-    M: tl.constexpr, N: tl.constexpr, HALVES: tl.constexpr, GROUP: tl.constexpr,
+    reader, c_desc, num_m, num_n, inner,
+    M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, HALVES: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
     """Adds up the products of the slots, and stores each tile."""
     at = reader.cursor(0)
     for tile in range(tl.program_id(0), num_m * num_n, tl.num_programs(0)):
-        tile_m, tile_n = place_of(tile, num_m, num_n, GROUP)
-        acc = tl.zeros([M, N], tl.float32)
-        for _ in range(steps):
-            slot = reader.wait(at).slot
-            acc = tl.dot(slot.a.load(), slot.b.load().T, acc)
-            reader.release(at)
-            at.advance()
+        tile_m, tile_n = tile_of(tile, num_m, num_n, GROUP)
+        acc, at = add_slots(reader, at, inner, M, N, K)
         store_tile(c_desc, acc, tile_m * M, tile_n * N, HALVES)
 
 
 @triton.jit
 def gemm_kernel(
-    a_desc, b_desc, c_desc, num_m, num_n, steps,
+    a_desc, b_desc, c_desc, num_m, num_n, inner,
     M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, SLOTS: tl.constexpr, HALVES: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
     """Tiles of ``M`` by ``N``, ``K`` of the inner dimension a slot."""
@@ -72,8 +77,8 @@ def gemm_kernel(
     pipe = tle.pipe(capacity=SLOTS, name="operands", a=a, b=b)
     tle.gpu.warp_specialize(
         [
-            (multiply, (pipe.reader(), c_desc, num_m, num_n, steps, M, N, HALVES, GROUP)),
-            (bring, (pipe.writer(), a_desc, b_desc, num_m, num_n, steps, M, N, K, GROUP)),
+            (multiply, (pipe.reader(), c_desc, num_m, num_n, inner, M, N, K, HALVES, GROUP)),
+            (bring, (pipe.writer(), a_desc, b_desc, num_m, num_n, inner, M, N, GROUP)),
         ],
         [1],
         [40],
@@ -91,7 +96,7 @@ def gemm(a, b, c, block=(128, 256, 64), slots=4, programs=132, halves=True, grou
         TensorDescriptor.from_tensor(c, [m, n // 2 if halves else n]),
         num_m,
         num_n,
-        triton.cdiv(inner, k),
+        inner,
         m,
         n,
         k,
