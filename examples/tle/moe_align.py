@@ -102,9 +102,7 @@ def place_tokens(
     TILE: tl.constexpr,
 ):
     """Writes this program's part of all results, given what ``sum_counts`` gives."""
-    start = place_blocks(
-        sorted_ptr, block_experts_ptr, total_ptr, num_tokens, count, BLOCK, PROGRAMS, TILE
-    )
+    start = place_blocks(sorted_ptr, block_experts_ptr, total_ptr, num_tokens, count, BLOCK, PROGRAMS, TILE)
     places = tle.gpu.alloc(count.shape, dtype=tl.int32, init_value=start + before)
     begin, end = share_of(num_tokens, PROGRAMS)
     for first in range(begin, end, TILE):

@@ -181,6 +181,8 @@ pub struct Buffer {
     pub shape: Shape,
     /// The rank of the program whose buffer it is, where it is another one's of the cluster.
     pub rank: Option<Tensor>,
+    /// Where along each dimension of the handle's buffer it begins, if the program computes that; it is all of it where there are none.
+    pub begin: Vec<Tensor>,
 }
 
 /// Barriers in shared memory, or one of them.
@@ -216,11 +218,13 @@ impl Barriers {
 impl Buffer {
     /// The SSA values that it is made of.
     fn leaves(&self) -> impl Iterator<Item = &Tensor> {
-        std::iter::once(&self.handle).chain(&self.rank)
+        std::iter::once(&self.handle).chain(&self.rank).chain(&self.begin)
     }
 
     fn same_type(&self, other: &Buffer) -> bool {
-        self.rank.is_some() == other.rank.is_some() && self.handle.same_type(&other.handle)
+        self.rank.is_some() == other.rank.is_some()
+            && self.handle.same_type(&other.handle)
+            && (&self.shape, self.begin.len()) == (&other.shape, other.begin.len())
     }
 
     /// The type of the elements.
@@ -420,7 +424,8 @@ impl Value {
             Value::Buffer(b) => {
                 let handle = f(&b.handle);
                 let rank = b.rank.as_ref().map(&mut *f);
-                Value::Buffer(Arc::new(Buffer { handle, shape: b.shape.clone(), rank }))
+                let begin = b.begin.iter().map(f).collect();
+                Value::Buffer(Arc::new(Buffer { handle, shape: b.shape.clone(), rank, begin }))
             }
             Value::Barriers(b) => {
                 let handle = f(&b.handle);
@@ -478,7 +483,7 @@ impl Value {
                 self.same_type(other) && a.parts().zip(b.parts()).all(|(x, y)| x.value == y.value)
             }
             (Value::Buffer(a), Value::Buffer(b)) => {
-                a.handle.value == b.handle.value && a.handle.same_type(&b.handle)
+                a.same_type(b) && a.leaves().zip(b.leaves()).all(|(x, y)| x.value == y.value)
             }
             (Value::Barriers(a), Value::Barriers(b)) => {
                 a.same_kind(b) && a.leaves().zip(b.leaves()).all(|(x, y)| x.value == y.value)

@@ -37,6 +37,8 @@ TLE_PRIMITIVES = (
     "gpu.async_wait_group",
     "gpu.barrier_arrive",
     "gpu.barrier_wait",
+    "gpu.buffered_tensor.extract_tile",
+    "gpu.buffered_tensor.insert_tile",
     "gpu.buffered_tensor.load",
     "gpu.buffered_tensor.reshape",
     "gpu.buffered_tensor.slot",

@@ -153,7 +153,7 @@ def _layout(maker, positional, named):
 class buffered_tensor:
     """A buffer in shared memory, or a view of one, as kernels have it: what :func:`alloc` gives.
 
-    It has a ``shape`` and a ``dtype``. A view shares the memory of the buffer: no method but ``load`` and ``store`` moves data.
+    It has a ``shape`` and a ``dtype``. A view shares the memory of the buffer: no method but ``load``, ``store`` and ``insert_tile`` moves data.
     """
 
     @_marker.builtin
@@ -166,6 +166,18 @@ class buffered_tensor:
     @_marker.builtin
     def subslice(self, start, length, dim=-1):
         """The ``length`` elements from ``start`` on along ``dim``, both known at compile time."""
+
+    @_marker.builtin
+    @_marker.also(shape="tile_shape")
+    def extract_tile(self, index, tile_shape):
+        """A view of tile number ``index`` of the grid of tiles of ``tile_shape`` (also ``shape``); both as for ``tle.extract_tile``.
+
+        One whose number is computed at run time can be loaded, stored, cut into tiles and reached by :func:`local_ptr`.
+        """
+
+    @_marker.builtin
+    def insert_tile(self, tile, index):
+        """Stores a tensor in tile number ``index`` of the grid of tiles of its shape; the buffer itself."""
 
     @_marker.builtin
     def reshape(self, shape):

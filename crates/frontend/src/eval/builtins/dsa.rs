@@ -470,9 +470,19 @@ impl Evaluator<'_> {
     /// The part of a buffer of these extents that begins at offsets, with one element of so many along each dimension.
     fn view_at(&mut self, args: &Args, whole: &Buffer, sizes: &Shape, strides: &[i32]) -> Eval<Buffer> {
         let offsets = self.offsets(args, "offsets", &whole.shape, sizes, strides)?;
+        self.view_from(whole, &offsets, sizes, strides)
+    }
+
+    pub(super) fn view_from(
+        &mut self,
+        whole: &Buffer,
+        offsets: &[tilewright_ir::Value],
+        sizes: &Shape,
+        strides: &[i32],
+    ) -> Eval<Buffer> {
         let ty = self.view_type(whole, sizes)?;
         let ty = self.apart(ty, strides);
-        let value = ttg::MemdescSubview::build(&mut builder!(self), whole.handle.value, &offsets, ty)
+        let value = ttg::MemdescSubview::build(&mut builder!(self), whole.handle.value, offsets, ty)
             .result(&self.module);
         Ok(Buffer {
             rank: whole.rank.clone(),

@@ -208,6 +208,13 @@ impl Evaluator<'_> {
 
     /// An argument that must be a buffer.
     pub(super) fn buffer_arg(&mut self, args: &Args, name: &str) -> Eval<Arc<Buffer>> {
+        let buffer = self.buffer_or_tile(args, name)?;
+        self.begins_where_known(&buffer)?;
+        Ok(buffer)
+    }
+
+    /// The same, be it a tile whose number the program computes.
+    pub(super) fn buffer_or_tile(&mut self, args: &Args, name: &str) -> Eval<Arc<Buffer>> {
         match args.get(name) {
             Value::Buffer(buffer) => Ok(buffer.clone()),
             other => {
@@ -218,8 +225,20 @@ impl Evaluator<'_> {
         }
     }
 
-    /// A buffer of the program's own.
+    /// Refuses a tile whose number the program computes.
+    pub(super) fn begins_where_known(&self, buffer: &Buffer) -> Eval<()> {
+        if buffer.begin.is_empty() {
+            return Ok(());
+        }
+        let mut error =
+            self.not_supported_yet("this with a tile of a buffer whose number is computed at run time");
+        error.notes.push("load it, store to it, or take pointers into it by tle.gpu.local_ptr".into());
+        Err(error)
+    }
+
+    /// A buffer of the program's own, which begins where it is known.
     pub(super) fn own_buffer<'a>(&self, buffer: &'a Buffer) -> Eval<&'a Buffer> {
+        self.begins_where_known(buffer)?;
         if buffer.rank.is_none() {
             return Ok(buffer);
         }
@@ -230,7 +249,7 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn local_ptr(&mut self, args: &Args) -> Eval<Tensor> {
-        let buffer = self.buffer_arg(args, "buffer")?;
+        let buffer = self.buffer_or_tile(args, "buffer")?;
         let mut indices = Vec::new();
         let given = match args.get("indices") {
             Value::Const(HostValue::None) => None,
@@ -365,6 +384,10 @@ impl Evaluator<'_> {
     /// Pointers to the elements at these indices, which have one shape.
     pub(super) fn pointers(&mut self, buffer: &Buffer, indices: &[Tensor], shape: &Shape) -> Eval<Tensor> {
         let mut values: Vec<_> = indices.iter().map(|t| t.value).collect();
+        for (value, (index, begin)) in values.iter_mut().zip(indices.iter().zip(&buffer.begin)) {
+            let (index, begin) = (Value::Tensor(index.clone()), Value::Tensor(begin.clone()));
+            *value = self.tensor_binary(Operator::Add, &index, &begin)?.value;
+        }
         if values.is_empty() {
             let zero = self.scalar_constant(&HostValue::Int(0), &Scalar::Int32.into())?;
             values.push(self.splat(&zero, shape).value);
@@ -433,10 +456,15 @@ impl Evaluator<'_> {
         shape[dim] = length as u32;
         let mut offsets = vec![0; shape.len()];
         offsets[dim] = start as i32;
-        let ty = self.view_type(&whole, &shape)?;
+        self.subslice(&whole, offsets, shape).map(|part| Value::Buffer(Arc::new(part)))
+    }
+
+    /// The part of a buffer that begins at these offsets.
+    pub(super) fn subslice(&mut self, whole: &Buffer, offsets: Vec<i32>, shape: Shape) -> Eval<Buffer> {
+        let ty = self.view_type(whole, &shape)?;
         let value = ttg::MemdescSubslice::build(&mut builder!(self), whole.handle.value, offsets, ty)
             .result(&self.module);
-        Ok(buffer(value, whole.element(), shape, whole.rank.clone()))
+        Ok(Buffer { rank: whole.rank.clone(), ..known_buffer(value, whole.element(), shape) })
     }
 
     /// `buffer.reshape(shape)`: the same elements in row-major order.
@@ -502,13 +530,13 @@ impl Evaluator<'_> {
 
     /// `buffer.load()`: what the buffer holds.
     pub(super) fn buffer_load(&mut self, args: &Args, name: &str) -> Eval<Tensor> {
-        let buffer = self.buffer_arg(args, name)?;
+        let buffer = self.buffer_or_tile(args, name)?;
         self.read(&buffer)
     }
 
     /// `buffer.store(value)`: all of it.
     pub(super) fn buffer_store(&mut self, args: &Args, name: &str) -> Eval<()> {
-        let buffer = self.buffer_arg(args, name)?;
+        let buffer = self.buffer_or_tile(args, name)?;
         let value = self.tensor_arg(args, "value")?;
         let shape = if buffer.shape.is_empty() { Shape::from_slice(&[1]) } else { buffer.shape.clone() };
         let value = self.expand_to(&value, &shape)?;
@@ -768,7 +796,7 @@ impl Evaluator<'_> {
         let value = ttg::MemdescSubslice::build(&mut builder!(self), whole.handle.value, offsets, ty)
             .result(&self.module);
         let handle = Tensor { value, ..whole.handle.clone() };
-        Ok(Buffer { handle, shape: shape.clone(), rank: None })
+        Ok(Buffer { handle, shape: shape.clone(), ..whole.clone() })
     }
 
     /// The offsets at which a block of a descriptor is copied to or from a buffer.
@@ -807,21 +835,28 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn write(&mut self, buffer: &Buffer, value: &Tensor, mask: Option<&Tensor>) -> Eval<()> {
-        self.own_buffer(buffer)?;
+        let by_pointers = mask.is_some() || !buffer.begin.is_empty();
+        if !by_pointers || buffer.rank.is_some() {
+            self.own_buffer(buffer)?;
+        }
         let value = self.cast(value, &buffer.element())?;
         let value = self.stored_form(&value)?;
-        let Some(mask) = mask else {
+        if !by_pointers {
             ttg::LocalStore::build(&mut builder!(self), value.value, buffer.handle.value);
             return Ok(());
-        };
+        }
         let pointers = self.all_pointers(buffer)?;
         let (pointers, ..) = self.byte_pointer(pointers)?;
         let (cache, evict) = (tt::CacheModifier::None, tt::EvictionPolicy::Normal);
-        tt::Store::build(&mut builder!(self), pointers.value, value.value, Some(mask.value), cache, evict);
+        let mask = mask.map(|m| m.value);
+        tt::Store::build(&mut builder!(self), pointers.value, value.value, mask, cache, evict);
         Ok(())
     }
 
     pub(super) fn read(&mut self, buffer: &Buffer) -> Eval<Tensor> {
+        if !buffer.begin.is_empty() && buffer.rank.is_none() {
+            return self.read_tile(buffer);
+        }
         self.own_buffer(buffer)?;
         let boolean = buffer.element().as_scalar() == Some(Scalar::Int1);
         let dtype: DType = if boolean { Scalar::Int8.into() } else { buffer.element() };
@@ -833,6 +868,19 @@ impl Evaluator<'_> {
         if buffer.shape.is_empty() {
             loaded = self.unsplat(&loaded);
         }
+        if boolean { self.truth_of(&loaded) } else { Ok(loaded) }
+    }
+
+    /// What a tile holds whose number the program computes.
+    fn read_tile(&mut self, tile: &Buffer) -> Eval<Tensor> {
+        let pointers = self.all_pointers(tile)?;
+        let (pointers, element, boolean) = self.byte_pointer(pointers)?;
+        let ty = self.ir_type(&element, &pointers.shape);
+        let (cache, evict) = (tt::CacheModifier::None, tt::EvictionPolicy::Normal);
+        let mut b = builder!(self);
+        let load = tt::Load::build(&mut b, pointers.value, None, None, cache, evict, false, ty);
+        let value = load.result(&self.module);
+        let loaded = Tensor { value, dtype: element, shape: pointers.shape };
         if boolean { self.truth_of(&loaded) } else { Ok(loaded) }
     }
 }
@@ -859,5 +907,6 @@ pub(super) fn buffer(
 pub(super) fn known_buffer(value: tilewright_ir::Value, element: DType, shape: Shape) -> Buffer {
     let block = DType::block(element, shape.iter().map(|&n| i64::from(n)).collect());
     let pointer = PointerType { element: block, address_space: SHARED, constant: false };
-    Buffer { handle: Tensor::scalar(value, DType::Pointer(pointer.into())), shape, rank: None }
+    let handle = Tensor::scalar(value, DType::Pointer(pointer.into()));
+    Buffer { handle, shape, rank: None, begin: Vec::new() }
 }

@@ -87,6 +87,7 @@ impl Evaluator<'_> {
                 .note("tle.gpu.alloc gives one")
                 .into());
         };
+        self.begins_where_known(buffer)?;
         if buffer.shape.len() < 2 || buffer.shape[0] != capacity {
             return Err(self
                 .error(format!(

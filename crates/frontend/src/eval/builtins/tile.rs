@@ -1,40 +1,86 @@
-//! Tiles of tensors: `tle.extract_tile` and `tle.insert_tile`.
+//! Tiles of tensors and of buffers: `tle.extract_tile` and `tle.insert_tile`. Those of buffers are views.
+
+use std::sync::Arc;
 
 use ruff_python_ast::Operator;
-use tilewright_ir::dialect::tt;
+use tilewright_ir::dialect::{arith, tt};
 
 use super::super::call::Args;
 use super::super::{Eval, Evaluator, builder};
-use crate::dtype::Scalar;
+use super::local::SHARED_MEMORY;
+use crate::dtype::{DType, Scalar};
 use crate::host::HostValue;
-use crate::value::{Shape, Tensor, Value};
+use crate::value::{Buffer, Shape, Tensor, Value};
 
 impl Evaluator<'_> {
-    pub(super) fn extract_tile(&mut self, args: &Args) -> Eval<Tensor> {
-        let x = self.block_arg(args, "x")?;
+    /// `x.extract_tile(index, shape)`, whose first parameter has this name.
+    pub(super) fn extract_tile(&mut self, args: &Args, x: &str) -> Eval<Value> {
         let tile = self.shape_of(args.get("tile_shape"))?;
+        if let Value::Buffer(_) = args.get(x) {
+            let whole = self.buffer_or_tile(args, x)?;
+            return Ok(Value::Buffer(Arc::new(self.tile_of_buffer(args, &whole, &tile)?)));
+        }
+        let x = self.block_arg(args, x)?;
         let index = self.tile_index(args, &x.shape, &tile)?;
         let ty = self.ir_type(&x.dtype, &tile);
         let value = tt::ExtractTile::build(&mut builder!(self), x.value, &index, ty).result(&self.module);
-        Ok(Tensor { value, dtype: x.dtype, shape: tile })
+        Ok(Value::Tensor(Tensor { value, dtype: x.dtype, shape: tile }))
     }
 
-    pub(super) fn insert_tile(&mut self, args: &Args) -> Eval<Tensor> {
-        let (x, tile) = (self.block_arg(args, "x")?, self.block_arg(args, "tile")?);
-        if tile.dtype != x.dtype {
-            return Err(self
-                .error(format!(
-                    "`tile` of tle.insert_tile has elements of {}, `x` of {}",
-                    tile.dtype, x.dtype
-                ))
-                .note(format!("convert it: tile.to(tl.{})", x.dtype))
-                .into());
+    /// `x.insert_tile(tile, index)`, likewise.
+    pub(super) fn insert_tile(&mut self, args: &Args, x: &str) -> Eval<Value> {
+        let tile = self.block_arg(args, "tile")?;
+        if let Value::Buffer(_) = args.get(x) {
+            let whole = self.buffer_or_tile(args, x)?;
+            self.check_elements(&tile, &whole.element())?;
+            let view = self.tile_of_buffer(args, &whole, &tile.shape)?;
+            self.write(&view, &tile, None)?;
+            return Ok(args.get(x).clone());
         }
+        let x = self.block_arg(args, x)?;
+        self.check_elements(&tile, &x.dtype)?;
         let index = self.tile_index(args, &x.shape, &tile.shape)?;
         let ty = self.ir_type(&x.dtype, &x.shape);
         let value =
             tt::InsertTile::build(&mut builder!(self), x.value, tile.value, &index, ty).result(&self.module);
-        Ok(Tensor { value, ..x })
+        Ok(Value::Tensor(Tensor { value, ..x }))
+    }
+
+    /// Whether a tile has elements of this kind.
+    fn check_elements(&self, tile: &Tensor, of: &DType) -> Eval<()> {
+        if tile.dtype == *of {
+            return Ok(());
+        }
+        Err(self
+            .error(format!("`tile` of tle.insert_tile has elements of {}, `x` of {of}", tile.dtype))
+            .note(format!("convert it: tile.to(tl.{of})"))
+            .into())
+    }
+
+    /// A tile of a buffer, where it lies.
+    fn tile_of_buffer(&mut self, args: &Args, whole: &Buffer, tile: &Shape) -> Eval<Buffer> {
+        let numbers = self.tile_index(args, &whole.shape, tile)?;
+        let is_shared = self.space_of(whole) == SHARED_MEMORY;
+        let known: Option<Vec<i64>> = numbers.iter().map(|&v| self.module.constant_int(v)).collect();
+        if let Some(known) = known.filter(|_| is_shared && whole.begin.is_empty()) {
+            let offsets = known.iter().zip(tile).map(|(&n, &t)| n as i32 * t as i32).collect();
+            return self.subslice(whole, offsets, tile.clone());
+        }
+        let mut begin = Vec::with_capacity(tile.len());
+        for (d, (&number, &extent)) in numbers.iter().zip(tile).enumerate() {
+            let mut b = builder!(self);
+            let extent = b.i32(extent as i32);
+            let mut at = arith::Muli::build(&mut b, number, extent).result(b.module);
+            if let Some(from) = whole.begin.get(d) {
+                at = arith::Addi::build(&mut b, at, from.value).result(b.module);
+            }
+            begin.push(Tensor::scalar(at, Scalar::Int32));
+        }
+        if is_shared {
+            return Ok(Buffer { shape: tile.clone(), begin, ..whole.clone() });
+        }
+        let offsets: Vec<_> = begin.iter().map(|t| t.value).collect();
+        self.view_from(whole, &offsets, tile, &vec![1; tile.len()])
     }
 
     /// An argument that must be a tensor with a shape.
