@@ -1,6 +1,6 @@
 """Kernels of ``examples/tle`` against Triton.
 
-``python tests/gpu/tle.py [WORKLOAD …]`` prints a line a size: median times of competitors that take turns, and how many times longer than
+``python tests/gpu/tle.py [WORKLOAD …] [--cases CASE …]`` prints a line a size: median times of competitors that take turns, and how many times longer than
 ours the others took. Results are checked first.
 
 ``attention``: 4 × 32 heads of 128, causal and not, by ``tle.gpu.warp_specialize``, against the kernel of ``examples/flash_attention_descriptors.py``, to whose
@@ -58,6 +58,13 @@ import topk_selector
 from peers import about, load, load_for_triton
 from results import OURS, TRITON, Record, Result
 from tolerance import close
+
+#: What the names of the cases begin with that are measured; all, if there is nothing.
+CASES: list[str] = []
+
+
+def is_wanted(case):
+    return not CASES or case.startswith(tuple(CASES))
 
 
 @triton.jit
@@ -145,11 +152,25 @@ def cuda_align():
     return align
 
 
+def align_configs(n):
+    """One kernel, of programs that count all tokens or of a cluster; and two."""
+    alone = [{"by": "alone", "programs": p, "tile": None, "num_warps": w} for p in (1, 2, 4, 8, 16, 32, 64)
+             for w in (4, 8, 16) if p * 16 <= n <= min(32768, p * 2048) and n <= 8192 * w]  # fmt: skip
+    tiles = ((256, 4), (512, 8), (1024, 8), (1024, 32), (2048, 16), (4096, 32))
+    groups = [("cluster", p) for p in (4, 16)] + [("kernels", p) for p in (64, 128)]
+    others = [{"by": by, "programs": p, "tile": t, "num_warps": w} for by, p in groups for t, w in tiles
+              if n <= p * 16384 and (p * t <= 2 * n or p * t <= 1024)]  # fmt: skip
+    return alone, others
+
+
 def moe_align_rows(record):
     generator = torch.Generator().manual_seed(0)
     by_cuda = cuda_align()
     sizes = [(256 << k, 64) for k in range(9)] + [(163840, 64), (163840, 512)]
     for n, num_experts in sizes:
+        case = f"{n:,} tokens, {num_experts} experts"
+        if not is_wanted(case):
+            continue
         weights = 1 / torch.arange(1, num_experts + 1, dtype=torch.float32) ** 1.2
         experts = torch.multinomial(weights, n, True, generator=generator).int().cuda()
         block = 16
@@ -171,16 +192,12 @@ def moe_align_rows(record):
             error = by_cuda(variant.encode(), experts.data_ptr(), n, num_experts, block, *out, room.data_ptr(), blocks, threads, stream)  # fmt: skip
             assert error == 0, error
 
-        groups = [(by, p) for by in ("grid", "kernels") for p in (16, 32, 64, 128)] + [
-            ("cluster", p) for p in (1, 2, 4, 8, 16)
-        ]
-        configs = [{"by": by, "programs": p, "tile": t, "num_warps": w} for by, p in groups
-                   for t, w in ((256, 4), (512, 8), (1024, 8), (1024, 32), (2048, 16), (4096, 32))
-                   if n <= p * 16384 and (p * t <= 2 * n or p * t <= 1024)]  # fmt: skip
-        configs += [{"by": "alone", "programs": p, "tile": None, "num_warps": w} for p in (4, 8, 16, 32, 64)
-                    for w in (8, 16) if n <= min(32768, p * 2048) and p * 16 <= n]  # fmt: skip
-        configs, refused = timing.compiled(run, configs, together=False)
-        for reason in refused.items():
+        # One after the other where kernels hand things on through memory.
+        alone, in_two = align_configs(n)
+        configs, refused = timing.compiled(run, alone)
+        working, more = timing.compiled(run, in_two, together=False)
+        configs += working
+        for reason in (refused | more).items():
             print("refused", *reason)
         cuda_configs = [{"variant": v, "blocks": 1, "threads": 1024} for v in ("o", "s")]
         cuda_configs += [{"variant": "b", "blocks": b, "threads": t} for b in (4, 8, 16, 32, 64, 128, 256)
@@ -201,7 +218,7 @@ def moe_align_rows(record):
                 check(experts, num_experts, block, out)
             kept[who] = timing.best(launch, choices, 10)
         runs = {who: functools.partial(c[0], **kept[who]) for who, c in competitors.items()}
-        row_of(record, "tokens by expert", f"{n:,} tokens, {num_experts} experts", runs, kept)
+        row_of(record, "tokens by expert", case, runs, kept)
 
 
 def row_of(record, table, case, runs, kept=None, amount=0.0, rounds=5):
@@ -488,6 +505,9 @@ def topk_selector_rows(record):
     lengths = [(4096, 128), (8192, 256), (32768, 1024), (131072, 2048), (262144, 2048), (524288, 2048)]
     for rows in (1, 64):
         for n, k in lengths[rows == 1 :]:
+            case = f"{rows} × {n:,}, k {k}"
+            if not is_wanted(case):
+                continue
             x = torch.randn(rows, n, device="cuda")
             ends = torch.full((rows,), n, device="cuda", dtype=torch.int32)
             ours, theirs = [torch.empty(rows, k, device="cuda", dtype=torch.int32) for _ in range(2)]
@@ -516,9 +536,7 @@ def topk_selector_rows(record):
             kept, tile = timing.best(run, working, 10), timing.best(run_triton, tiles, 10)
             runs = {OURS: lambda: run(**kept), TRITON: lambda: run_triton(**tile),
                     "torch": lambda: torch.topk(x, k, dim=1, sorted=False)}  # fmt: skip
-            row_of(
-                record, "which are the largest", f"{rows} × {n:,}, k {k}", runs, {OURS: kept, TRITON: tile}
-            )
+            row_of(record, "which are the largest", case, runs, {OURS: kept, TRITON: tile})
 
 
 @triton.jit
@@ -620,8 +638,12 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--record", help="the file of raw results to add to")
+    parser.add_argument(
+        "--cases", nargs="+", help="what the names of cases begin with, of tokens and selectors"
+    )
     parser.add_argument("workloads", nargs="*", choices=[*WORKLOADS, []])
     options = parser.parse_args()
+    CASES.extend(options.cases or [])
     record = Record(options.record, about())
     print(record.run.about)
     for name in options.workloads or WORKLOADS:
