@@ -326,6 +326,22 @@ def test_copy_of_a_part(device):
 
 
 @triton.jit
+def there_and_back(x_ptr, out_ptr, rows, columns, M: tl.constexpr, N: tl.constexpr):
+    buffer = tle.gpu.alloc([M, N], dtype=tl.float32)
+    tle.gpu.copy(grid_of(x_ptr, (M, N)), buffer, [rows, columns])
+    tle.gpu.copy(buffer, grid_of(out_ptr, (M, N)), [rows, columns - 1])
+
+
+def test_what_is_not_copied_is_not_read(device):
+    x = numbers((8, 20), "float32")
+    out = device.array(np.zeros((8, 20), "float32"))
+    there_and_back[(1,)](device.array(x), out, 5, 19, 8, 20)
+    want = np.zeros_like(x)
+    want[:5, :18] = x[:5, :18]
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
+@triton.jit
 def small_block_kernel(x_ptr, out_ptr):
     smem = tle.gpu.alloc([8, 32], dtype=tl.float32, init_value=tl.zeros([8, 32], tl.float32))
     tle.gpu.copy(grid_of(x_ptr, (4, 16)), smem, [4, 16])

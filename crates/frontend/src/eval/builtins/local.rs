@@ -593,9 +593,13 @@ impl Evaluator<'_> {
                 let moved = self.moved(args, pointers, from)?;
                 let (pointer, element, _) = self.byte_pointer(pointers.clone())?;
                 let part = self.part(from, &pointer.shape)?;
-                let value = self.read(&part)?;
-                let value = self.cast(&value, &element)?;
                 let all = self.both(moved.inside.as_ref(), moved.mask.as_ref())?;
+                // What is not copied may not have been written.
+                let value = match &all {
+                    None => self.read(&part)?,
+                    Some(_) => self.read_where(&part, all.as_ref())?,
+                };
+                let value = self.cast(&value, &element)?;
                 let cache = tt::CacheModifier::None;
                 let mask = all.map(|t| t.value);
                 tt::Store::build(&mut builder!(self), pointer.value, value.value, mask, cache, evict);
@@ -855,7 +859,7 @@ impl Evaluator<'_> {
 
     pub(super) fn read(&mut self, buffer: &Buffer) -> Eval<Tensor> {
         if !buffer.begin.is_empty() && buffer.rank.is_none() {
-            return self.read_tile(buffer);
+            return self.read_where(buffer, None);
         }
         self.own_buffer(buffer)?;
         let boolean = buffer.element().as_scalar() == Some(Scalar::Int1);
@@ -871,14 +875,15 @@ impl Evaluator<'_> {
         if boolean { self.truth_of(&loaded) } else { Ok(loaded) }
     }
 
-    /// What a tile holds whose number the program computes.
-    fn read_tile(&mut self, tile: &Buffer) -> Eval<Tensor> {
-        let pointers = self.all_pointers(tile)?;
+    /// What a buffer holds by pointers: where a mask is true, if there is one.
+    fn read_where(&mut self, buffer: &Buffer, mask: Option<&Tensor>) -> Eval<Tensor> {
+        let pointers = self.all_pointers(buffer)?;
         let (pointers, element, boolean) = self.byte_pointer(pointers)?;
         let ty = self.ir_type(&element, &pointers.shape);
         let (cache, evict) = (tt::CacheModifier::None, tt::EvictionPolicy::Normal);
         let mut b = builder!(self);
-        let load = tt::Load::build(&mut b, pointers.value, None, None, cache, evict, false, ty);
+        let mask = mask.map(|m| m.value);
+        let load = tt::Load::build(&mut b, pointers.value, mask, None, cache, evict, false, ty);
         let value = load.result(&self.module);
         let loaded = Tensor { value, dtype: element, shape: pointers.shape };
         if boolean { self.truth_of(&loaded) } else { Ok(loaded) }
