@@ -388,6 +388,32 @@ def test_loops_with_a_condition(limit):
 
 
 @triton.jit
+def growing_kernel(x, out, limit, rounds, N: tl.constexpr):
+    i = tl.arange(0, N)
+    a, b = tl.load(x + i), tl.load(x + N + i)
+    while tl.max(a, 0) < limit:
+        a, b = b, a + b
+    step = 0
+    while step < rounds:
+        b = b * 2 + step
+        step += 1
+    tl.store(out + i, a)
+    tl.store(out + N + i, b)
+
+
+@pytest.mark.parametrize(("limit", "rounds"), [(0.0, 0), (50.0, 1), (500.0, 3)])
+def test_tensors_that_a_loop_with_a_condition_carries(limit, rounds):
+    x, out = some(64, low=1, high=9), np.zeros(64, np.float32)
+    growing_kernel[(1,)](x, out, limit, rounds, 32)
+    a, b = x[:32], x[32:]
+    while a.max() < limit:
+        a, b = b, a + b
+    for step in range(rounds):
+        b = b * 2 + step
+    np.testing.assert_array_equal(out, np.concatenate([a, b]))
+
+
+@triton.jit
 def doubles_kernel(x, out):
     i, j = tl.arange(0, 16)[:, None], tl.arange(0, 16)[None, :]
     v = tl.load(x + i * 16 + j)

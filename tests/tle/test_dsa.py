@@ -170,6 +170,106 @@ def test_pointers_into_a_buffer():
 
 
 @triton.jit
+def written_by_pointers_kernel(x, out):
+    i = tl.arange(0, 16)
+    held = tle.dsa.alloc([16], tl.float32, tle.dsa.ascend.UB)
+    tle.dsa.copy(x + i, held, [16])
+    before = tle.dsa.to_tensor(held)
+    tl.store(tle.dsa.local_ptr(held, (i,)), before * 2)
+    between = tle.dsa.to_tensor(held)
+    tl.store(tle.dsa.local_ptr(held, (3,)), 100.0)
+    tl.atomic_add(tle.dsa.local_ptr(held, (i // 8,)), 1.0)
+    tl.store(out + i, before)
+    tl.store(out + 16 + i, between)
+    tle.dsa.copy(held, out + 32 + i, [16])
+
+
+def test_a_value_stays_when_pointers_write_to_its_buffer(everywhere):
+    x, out = numbers(16), np.zeros(48, "float32")
+    written_by_pointers_kernel[(1,)](x, out)
+    last = x * 2
+    last[3] = 100
+    last[:2] += 8
+    np.testing.assert_array_equal(out, np.concatenate([x, x * 2, last]))
+
+
+@triton.jit
+def overlapping_kernel(x, out, OP: tl.constexpr):
+    i = tl.arange(0, 64)
+    held = tle.dsa.alloc([64], tl.int32, tle.dsa.ascend.UB)
+    tle.dsa.copy(x + i, held, [64])
+    left = tle.dsa.subview(held, [0], [32], [1])
+    right = tle.dsa.subview(held, [8], [32], [1])
+    into = tle.dsa.subview(held, [16], [32], [1])
+    if OP == "add":
+        tle.dsa.add(left, right, into)
+    elif OP == "copy":
+        tle.dsa.copy(left, into, [32])
+    elif OP == "value":
+        tle.dsa.to_buffer(tle.dsa.to_tensor(left), bind_buffer=into)
+    else:
+        tle.dsa.to_buffer(tle.dsa.to_tensor(left) << tle.dsa.to_tensor(right), bind_buffer=into)
+    tle.dsa.copy(held, out + i, [64])
+
+
+@pytest.mark.parametrize("op", ["add", "copy", "value", "shift"])
+def test_parts_that_overlap(everywhere, op):
+    x, out = numbers(64, "int32"), np.zeros(64, "int32")
+    overlapping_kernel[(1,)](x, out, op)
+    left, right, want = x[:32], x[8:40], x.copy()
+    want[16:48] = {"add": left + right, "shift": left << right}.get(op, left)
+    np.testing.assert_array_equal(out, want)
+
+
+@triton.jit
+def chosen_kernel(x, out, first):
+    i = tl.arange(0, 16)
+    a = tle.dsa.alloc([16], tl.float32, tle.dsa.ascend.UB)
+    b = tle.dsa.alloc([16], tl.float32, tle.dsa.ascend.UB)
+    tle.dsa.copy(x + i, a, [16])
+    tle.dsa.copy(x + 16 + i, b, [16])
+    if first:
+        chosen = a
+    else:
+        chosen = b
+    tle.dsa.add(chosen, chosen, chosen)
+    tle.dsa.copy(a, out + i, [16])
+    tle.dsa.copy(b, out + 16 + i, [16])
+
+
+def test_a_buffer_that_a_branch_chooses(monkeypatch):
+    x, out = numbers(32), np.zeros(32, "float32")
+    chosen_kernel[(1,)](x, out, 0)
+    np.testing.assert_array_equal(out, np.concatenate([x[:16], x[16:] * 2]))
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "npusim")
+    with pytest.raises(
+        triton.CompilationError, match="a buffer that a branch or a loop chooses on ascend:910b"
+    ):
+        chosen_kernel[(1,)](x, out, 0)
+
+
+@triton.jit
+def placed_kernel(x, out, row, column):
+    a = tle.dsa.alloc([4, 8], tl.float32, tle.dsa.ascend.UB)
+    b = tle.dsa.alloc([4, 8], tl.float32, tle.dsa.ascend.UB)
+    tle.dsa.copy(at(x, 4, 8), a, [4, 8])
+    tle.dsa.to_buffer(tl.zeros((4, 8), tl.float32), bind_buffer=b)
+    tle.dsa.copy(a, b, [2, 3], offsets=(row, column))
+    tle.dsa.copy(b, at(out, 4, 8), [4, 8])
+
+
+def test_only_as_much_as_is_copied_must_be_there(everywhere):
+    x, out, want = numbers((4, 8)), np.zeros((4, 8), "float32"), np.zeros((4, 8), "float32")
+    placed_kernel[(1,)](x, out, 2, 5)
+    want[2:, 5:] = x[:2, :3]
+    np.testing.assert_array_equal(out, want)
+    with pytest.raises(
+        triton.KernelError, match=r"begins at 3 along dimension 0|elements 3 to 4 along dimension 0"
+    ):
+        placed_kernel[(1,)](x, out, 3, 5)
+
+
+@triton.jit
 def slices_kernel(x, out, elements, k0, i, j):
     full = tl.load(at(x, 8, 16))
     sub = tle.dsa.extract_slice(full, offsets=(2, k0), sizes=(3, 4), strides=(2, 3))
@@ -432,9 +532,18 @@ def part_kernel(out, mesh: tl.constexpr):
     tl.store(out + i, tl.load(tle.dsa.local_ptr(there, (i,))))
 
 
+@triton.jit
+def combined_kernel(out, mesh: tl.constexpr):
+    i = tl.arange(0, 16)
+    mine = tle.dsa.alloc([16], tl.int32, tle.dsa.ascend.UB)
+    there = tle.remote(mine, shard_id=0, scope=mesh)
+    tl.store(out + i, tl.atomic_xchg(tle.dsa.local_ptr(there, (i,)), i))
+
+
 @pytest.mark.parametrize(
     "kernel, message",
     [
+        (combined_kernel, "an atomic operation on a buffer that other programs reach on ascend:910b"),
         (unordered_kernel, r"programs 0 and 1 touch byte \d+ of the workspace, and nothing is between them"),
         (dotted_kernel, "products in a kernel whose programs reach each other's buffers on ascend:910b"),
         (part_kernel, "tle.remote of anything but a buffer that tle.dsa.alloc gave, in UB, on ascend:910b"),

@@ -14,7 +14,8 @@ use tilewright_ir::dialect::{arith, hivm_more, memref, tt};
 use tilewright_ir::memref::MemRef;
 use tilewright_ir::{Builder, Module, Op, Opcode, Type, Value, ascend};
 
-use super::scalar::Scattered;
+use super::effects::space;
+use super::scalar::{Scattered, buffer_of};
 use super::unsupported;
 use super::vectors::{Lower, Result};
 
@@ -34,6 +35,10 @@ pub(super) fn locked(m: &Module, func: tt::Func) -> Option<(Op, Op)> {
     let entry = *m.region_blocks(func.body(m)).first()?;
     for op in m.all_ops(func.0) {
         needed |= match m.opcode(op) {
+            // (No other program sees a buffer in UB.)
+            Some(Opcode::Tt(tt::Kind::AtomicRmw | tt::Kind::AtomicCas)) if is_own(m, m.operands(op)[0]) => {
+                continue;
+            }
             Some(Opcode::Tt(tt::Kind::AtomicRmw)) => {
                 let atomic = tt::AtomicRmw(op);
                 !m.uses(atomic.result(m)).is_empty() || engine(atomic.rmw_op(m)).is_none()
@@ -46,6 +51,11 @@ pub(super) fn locked(m: &Module, func: tt::Func) -> Option<(Op, Op)> {
         last = Some(outermost);
     }
     first.zip(last).filter(|_| needed)
+}
+
+/// Whether pointers lead to a buffer in UB.
+pub(super) fn is_own(m: &Module, pointers: Value) -> bool {
+    buffer_of(m, pointers).is_some_and(|buffer| space(m, buffer) == "UB")
 }
 
 /// Takes the lock in front of an operation.

@@ -228,14 +228,11 @@ impl Lower<'_> {
         let (m, op) = (&mut *self.m, looped.0);
         let region = looped.body(m);
         let body = m.region_block(region);
-        let kept = |all: &[Value]| -> Vec<Value> {
-            all.iter().enumerate().filter(|(i, _)| !gone.contains(i)).map(|(_, &v)| v).collect()
-        };
         let (lower, upper, step) = (looped.lower_bound(m), looped.upper_bound(m), looped.step(m));
-        let init = kept(looped.init(m));
-        let results = kept(m.results(op));
+        let init = others(looped.init(m), gone);
+        let results = others(m.results(op), gone);
         let last = m.last_op(body).expect("a body ends in a yield");
-        let yielded = kept(m.operands(last));
+        let yielded = others(m.operands(last), gone);
         m.set_operand_group(last, 0, &yielded);
         let types: Vec<Type> = results.iter().map(|&r| m.value_type(r)).collect();
         let attrs = m.op_attrs(op).to_vec();
@@ -250,15 +247,15 @@ impl Lower<'_> {
         }
         // The arguments go when nothing uses them any more: behind what is erased at the end.
         self.done.push(op);
-        self.unused.push((body, gone.to_vec()));
+        self.unused.push((body, gone.iter().map(|i| i + 1).collect()));
     }
 
-    /// A loop whose end is not known where it begins. What it carries are numbers.
+    /// A loop whose end is not known where it begins: a tensor that an iteration begins with is in one buffer all the time, and what its condition computes and hands on in another.
     pub fn repeated(&mut self, repeated: scf::While) -> Result<()> {
         let op = repeated.0;
-        let carried = self.m.operands(op).iter().chain(self.m.results(op)).copied().collect::<Vec<_>>();
-        if carried.iter().any(|&v| self.is_tensor(v) || self.m.is_ptr(self.m.value_type(v))) {
-            return Err(unsupported(self.m, op, "tensors and pointers that a `while` loop carries"));
+        let (init, results) = (self.m.operands(op).to_vec(), self.m.results(op).to_vec());
+        if init.iter().chain(&results).any(|&v| self.m.is_ptr(self.element(v))) {
+            return Err(unsupported(self.m, op, "pointers that a `while` loop carries"));
         }
         let mut func = op;
         while let Some(around) = self.m.parent_op(func).filter(|_| tt::Func::cast(self.m, func).is_none()) {
@@ -268,12 +265,72 @@ impl Lower<'_> {
             // (Its condition may be of one core alone.)
             return Err(unsupported(self.m, op, "a `while` loop in a kernel that multiplies"));
         }
-        for region in self.m.regions(op).to_vec() {
-            for block in self.m.region_blocks(region).to_vec() {
-                self.block(block)?;
-            }
+        let tensors = |l: &Self, of: &[Value]| -> Vec<usize> {
+            (0..of.len()).filter(|&i| l.is_tensor(of[i])).collect()
+        };
+        let (carried, given) = (tensors(self, &init), tensors(self, &results));
+        let [before, after] =
+            [repeated.before(self.m), repeated.after(self.m)].map(|r| self.m.region_block(r));
+        let (begin, inner) = (self.m.block_args(before).to_vec(), self.m.block_args(after).to_vec());
+        for &i in &carried {
+            let buffer = self.beside(op, init[i]);
+            self.put(op, init[i], buffer)?;
+            self.buffers.insert(begin[i], buffer);
+        }
+        self.block(before)?;
+        let condition = self.m.last_op(before).expect("a condition ends the first block");
+        let handed = self.m.operands(condition)[1..].to_vec();
+        for &i in &given {
+            let buffer = match begin.contains(&handed[i]) {
+                true => self.buffers[&handed[i]],
+                false => {
+                    let buffer = self.beside(op, results[i]);
+                    self.put(condition, handed[i], buffer)?;
+                    buffer
+                }
+            };
+            self.buffers.insert(inner[i], buffer);
+            self.buffers.insert(results[i], buffer);
+        }
+        self.block(after)?;
+        let last = self.m.last_op(after).expect("a body ends in a yield");
+        let yielded = self.m.operands(last).to_vec();
+        let back: Vec<_> = carried.iter().map(|&i| (yielded[i], self.buffers[&begin[i]])).collect();
+        self.carry_on(last, &back)?;
+        if !carried.is_empty() || !given.is_empty() {
+            self.without_tensors(repeated, &carried, &given);
         }
         Ok(())
+    }
+
+    /// A new buffer in UB for what a loop hands on.
+    fn beside(&mut self, op: Op, v: Value) -> Value {
+        let (shape, element) = (self.shape(v), self.element(v));
+        self.new_buffer(op, &shape, element, ascend::UB)
+    }
+
+    /// Makes a loop that does not carry these values, and gives those others, of one that does.
+    fn without_tensors(&mut self, repeated: scf::While, carried: &[usize], given: &[usize]) {
+        let (m, op) = (&mut *self.m, repeated.0);
+        let [before, after] = [repeated.before(m), repeated.after(m)];
+        let [first, second] = [before, after].map(|region| m.region_block(region));
+        let (init, results) = (others(m.operands(op), carried), others(m.results(op), given));
+        for (block, group, gone, skipped) in [(first, 1, given, 1), (second, 0, carried, 0)] {
+            let end = m.last_op(block).expect("a block of a loop has an end");
+            let kept = others(&m.operands(end)[skipped..], gone);
+            m.set_operand_group(end, group, &kept);
+        }
+        let types: Vec<Type> = results.iter().map(|&r| m.value_type(r)).collect();
+        let new = scf::While::build(&mut Builder::before(m, op), &init, &types);
+        for (from, to) in [before, after].into_iter().zip([new.before(m), new.after(m)]) {
+            m.move_blocks(from, to);
+        }
+        for (old, fresh) in results.into_iter().zip(m.results(new.0).to_vec()) {
+            m.replace_all_uses(old, fresh);
+        }
+        self.done.push(op);
+        self.unused.push((first, carried.to_vec()));
+        self.unused.push((second, given.to_vec()));
     }
 
     /// A branch: each side puts what it gives into the same buffers.
@@ -323,4 +380,9 @@ impl Lower<'_> {
         self.done.push(op);
         Ok(())
     }
+}
+
+/// The values but these.
+fn others(all: &[Value], gone: &[usize]) -> Vec<Value> {
+    all.iter().enumerate().filter(|(i, _)| !gone.contains(i)).map(|(_, &v)| v).collect()
 }

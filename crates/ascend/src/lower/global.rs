@@ -11,7 +11,7 @@
 use tilewright_ir::dialect::hivm::AtomicKind;
 use tilewright_ir::dialect::{arith, memref, scf, tt};
 use tilewright_ir::memref::MemRef;
-use tilewright_ir::{Builder, InsertPoint, Op, Type, Value, ascend};
+use tilewright_ir::{Builder, Diagnostic, InsertPoint, Op, Type, Value, ascend};
 
 use super::addresses::{Address, Wrap};
 use super::instructions::{fixpipe, vbrc};
@@ -204,8 +204,12 @@ impl Lower<'_> {
         let op = atomic.0;
         self.done.push(op);
         let (pointers, value, mask) = (atomic.ptr(self.m), atomic.val(self.m), atomic.mask(self.m));
+        let own = atomics::is_own(self.m, pointers);
+        if self.leads_to_buffer(pointers) && !own {
+            return Err(self.refused(op));
+        }
         match atomics::engine(atomic.rmw_op(self.m)) {
-            Some(kind) if !self.locked => self.write(op, pointers, value, mask, Some(kind)),
+            Some(kind) if !self.locked && !own => self.write(op, pointers, value, mask, Some(kind)),
             _ => self.atomic_by_scalar(op, pointers, [Some(value), None], mask),
         }
     }
@@ -214,8 +218,17 @@ impl Lower<'_> {
     pub fn swap_global(&mut self, atomic: tt::AtomicCas) -> Result<()> {
         let op = atomic.0;
         self.done.push(op);
+        let pointers = atomic.ptr(self.m);
+        if self.leads_to_buffer(pointers) && !atomics::is_own(self.m, pointers) {
+            return Err(self.refused(op));
+        }
         let operands = [Some(atomic.cmp(self.m)), Some(atomic.val(self.m))];
-        self.atomic_by_scalar(op, atomic.ptr(self.m), operands, None)
+        self.atomic_by_scalar(op, pointers, operands, None)
+    }
+
+    /// (Programs take their turns under a lock, but for what they have in common between barriers.)
+    fn refused(&self, op: Op) -> Diagnostic {
+        unsupported(self.m, op, "an atomic operation on a buffer that other programs reach")
     }
 
     fn write(

@@ -333,17 +333,8 @@ impl Lower<'_> {
     }
 
     /// Whether pointers are of one element of a buffer, or of several.
-    pub fn leads_to_buffer(&self, mut pointers: Value) -> bool {
-        while let Some(made) = self.m.defining_op(pointers) {
-            if ttg::LocalPtr::cast(self.m, made).is_some() {
-                return true;
-            }
-            match self.m.operands(made).first() {
-                Some(&from) if self.m.is_ptr(self.element(from)) => pointers = from,
-                _ => return false,
-            }
-        }
-        false
+    pub fn leads_to_buffer(&self, pointers: Value) -> bool {
+        buffer_of(self.m, pointers).is_some()
     }
 
     /// A load of one number: from a buffer, or where its mask holds.
@@ -561,6 +552,17 @@ impl Lower<'_> {
         self.m.set_operand_group(end, 0, &sums);
         Ok((at, indices, looped.results(self.m).to_vec()))
     }
+}
+
+/// The buffer that pointers lead to, if they do.
+pub(super) fn buffer_of(m: &Module, mut pointers: Value) -> Option<Value> {
+    while let Some(made) = m.defining_op(pointers) {
+        if let Some(local) = ttg::LocalPtr::cast(m, made) {
+            return Some(local.src(m));
+        }
+        pointers = *m.operands(made).first().filter(|&&v| m.is_ptr(m.element_type(m.value_type(v))))?;
+    }
+    None
 }
 
 /// Whether the scalar unit has an operation.

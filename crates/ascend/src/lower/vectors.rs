@@ -58,7 +58,7 @@ pub(super) fn run(module: &mut Module) -> Result<()> {
         }
         for (body, gone) in lower.unused {
             for i in gone.into_iter().rev() {
-                lower.m.remove_block_arg(body, i + 1);
+                lower.m.remove_block_arg(body, i);
             }
         }
     }
@@ -114,7 +114,7 @@ pub(super) struct Lower<'m> {
     pub carried: FxHashMap<Value, (Value, Value)>,
     /// What has been replaced, in order.
     pub done: Vec<Op>,
-    /// Arguments of loops that nothing uses when what was replaced is gone.
+    /// Arguments of blocks of loops that nothing uses when what was replaced is gone.
     pub unused: Vec<(Block, Vec<usize>)>,
     /// Stores of what is computed where it is stored.
     stored: FxHashSet<Op>,
@@ -137,7 +137,12 @@ impl Lower<'_> {
     fn op(&mut self, op: Op) -> Result<()> {
         use tt::Kind as T;
         use ttg::Kind as G;
+        let chosen = self.m.results(op).iter().any(|&r| self.is_buffer(r));
         match self.m.opcode(op) {
+            Some(Opcode::Scf(_) | Opcode::Arith(_)) if chosen => {
+                let text = "a buffer that a branch or a loop chooses";
+                Err(unsupported(self.m, op, text).note("do the work on each buffer in the branch itself"))
+            }
             Some(Opcode::Scf(scf::Kind::For)) => self.looped(scf::For(op)),
             Some(Opcode::Scf(scf::Kind::If)) => self.branch(scf::If(op)),
             Some(Opcode::Scf(scf::Kind::While)) => self.repeated(scf::While(op)),
@@ -210,6 +215,10 @@ impl Lower<'_> {
         }
     }
 
+    fn is_buffer(&self, v: Value) -> bool {
+        matches!(self.m.type_kind(self.m.value_type(v)), TypeKind::MemDesc { .. })
+    }
+
     /// Whether an operation is on numbers alone: no tensors, and no pointers.
     fn is_number(&self, op: Op) -> bool {
         let mut values = self.m.operands(op).iter().chain(self.m.results(op));
@@ -250,6 +259,21 @@ impl Lower<'_> {
         space.map_or("", |s| s.attribute)
     }
 
+    /// The buffer that a view is one of.
+    fn root(&self, mut view: Value) -> Value {
+        while let Some(made) =
+            self.m.defining_op(view).filter(|&d| ttg::LocalAlloc::cast(self.m, d).is_none())
+        {
+            view = self.m.operands(made)[0];
+        }
+        view
+    }
+
+    /// Whether two different views may be of the same elements, under other indices.
+    fn overlap(&self, a: Value, b: Value) -> bool {
+        a != b && self.root(a) == self.root(b)
+    }
+
     /// Whether something lies between neighbours of a buffer's last dimension: vectors and engines that move data to or from global memory take what lies side by side.
     fn has_gaps(&self, buffer: Value) -> bool {
         strided::strides(self.m, self.m.value_type(buffer)).last().is_some_and(|&apart| apart != 1)
@@ -279,6 +303,10 @@ impl Lower<'_> {
             && self.m.next_op(op) == Some(only.op)
             && self.space(store.dst(self.m)) == ascend::UB
             && !self.has_gaps(store.dst(self.m))
+            && !self.m.operands(op).iter().any(|v| {
+                // What is read element by element is not written over before.
+                self.buffers.get(v).is_some_and(|&read| self.overlap(read, store.dst(self.m)))
+            })
         {
             self.stored.insert(only.op);
             let dst = store.dst(self.m);
@@ -403,6 +431,13 @@ impl Lower<'_> {
     /// Copies all of a buffer. Between the memories of two cores data go through the workspace.
     pub fn between(&mut self, op: Op, from: Value, to: Value) -> Result<()> {
         let (source, target) = (self.space(from), self.space(to));
+        if source == ascend::UB && self.overlap(from, to) {
+            let (shape, element) = (self.shape(from), self.element(from));
+            let aside = self.new_buffer(op, &shape, element, ascend::UB);
+            copy(&mut Builder::before(self.m, op), from, aside);
+            copy(&mut Builder::before(self.m, op), aside, to);
+            return Ok(());
+        }
         if source != target && (self.has_gaps(from) || self.has_gaps(to)) {
             let [between_from, between_to] = [self.without_gaps(op, from)?, self.without_gaps(op, to)?];
             if between_from != from {
@@ -484,23 +519,18 @@ impl Lower<'_> {
         let around: Option<Vec<Op>> =
             readers.into_iter().map(|user| self.m.ancestor_in_block(block, user)).collect();
         let Some(uses) = around else { return false };
-        let mut root = src;
-        while let Some(view) =
-            self.m.defining_op(root).filter(|&d| ttg::LocalAlloc::cast(self.m, d).is_none())
-        {
-            root = self.m.operands(view)[0];
-        }
-        let mut work = vec![root];
+        let mut work = vec![self.root(src)];
         while let Some(v) = work.pop() {
             for user in self.m.uses(v) {
-                work.extend(self.m.results(user.op).iter().filter(|&&r| {
-                    matches!(self.m.type_kind(self.m.value_type(r)), TypeKind::MemDesc { .. })
-                }));
+                let leads_on = |&&r: &&Value| self.is_buffer(r) || self.m.is_ptr(self.element(r));
+                work.extend(self.m.results(user.op).iter().filter(leads_on));
                 let written = |op: Op| match self.m.opcode(op) {
                     Some(Opcode::Memref(memref::Kind::Store)) => 1..2,
                     Some(Opcode::Ttg(
                         ttg::Kind::LocalStore | ttg::Kind::CopyGlobalToLocal | ttg::Kind::CopyLocal,
                     )) => 1..2,
+                    // (Through pointers to elements.)
+                    Some(Opcode::Tt(tt::Kind::Store | tt::Kind::AtomicRmw | tt::Kind::AtomicCas)) => 0..1,
                     _ => hivm::written(self.m, op),
                 };
                 if !self.m.operands(user.op)[written(user.op)].contains(&v) {
@@ -577,8 +607,15 @@ impl Lower<'_> {
                         self.without_gaps(op, buffer)?;
                     }
                 }
-                let (from, to) = (self.of_buffer(op, src, &part), self.of_buffer(op, dst, &part));
+                let (mut from, to) = (self.of_buffer(op, src, &part), self.of_buffer(op, dst, &part));
                 let product = self.space(src) == ascend::L0C;
+                if self.overlap(src, dst) {
+                    let (shape, element) = (self.shape(src), self.element(src));
+                    let aside = self.new_buffer(op, &shape, element, ascend::UB);
+                    let part = self.of_buffer(op, aside, &part);
+                    copy(&mut Builder::before(self.m, op), from, part);
+                    from = part;
+                }
                 let mut b = Builder::before(self.m, op);
                 match product {
                     true => fixpipe(&mut b, from, to, false, false),
@@ -598,7 +635,7 @@ impl Lower<'_> {
         self.done.push(op);
         match self.m.opcode(op) {
             Some(Opcode::Arith(A::Constant)) => return self.constant(op),
-            Some(Opcode::Scf(scf::Kind::Yield)) => {
+            Some(Opcode::Scf(scf::Kind::Yield | scf::Kind::Condition)) => {
                 self.done.pop();
                 return Ok(());
             }

@@ -126,7 +126,16 @@ impl Evaluator<'_> {
                 Ok(())
             }
             (Value::Buffer(from), Value::Buffer(to)) => {
-                let to = self.part_at_offsets(args, to, &from.shape)?;
+                // (Only as much as is copied must be there.)
+                let mut shape = from.shape.clone();
+                if let Value::Tuple(extents) = args.get("shape") {
+                    for (size, extent) in shape.iter_mut().zip(&extents.items) {
+                        if let Value::Const(HostValue::Int(n @ 1..)) = extent {
+                            *size = u32::try_from(*n).map_or(*size, |n| n.min(*size));
+                        }
+                    }
+                }
+                let to = self.part_at_offsets(args, to, &shape)?;
                 self.own_buffer(from)?;
                 self.copy_between(args, from, &to)
             }
