@@ -819,3 +819,37 @@ def test_a_pipeline_of_passes():
         dialect(name="mlir", pipeline=["canonicalize", "affine-loop-fusion"])
     with pytest.raises(TypeError, match="`pipeline` of a function in MLIR is a list of names of passes"):
         dialect(name="mlir", pipeline="canonicalize")
+
+
+@dialect(name="mlir")
+def rows_and_threads(x: Input["memref<4x8xi32, 3>"], sums: InOut["memref<4xi32, 3>"]):
+    t = nvvm.read_ptx_sreg_tid_x()
+    # Each part is for the threads that take it: of the others there is no row.
+    first = memref.load(x, [t, 0]) if t < 4 else -1
+    if t < 4:
+        total = first
+        for j in range(1, 8):
+            v = memref.load(x, [t, j])
+            total = total + (v if v > 0 else -2 * v)
+        memref.store(total, sums, [t])
+    return t * 2, first
+
+
+@triton.jit
+def rows_and_threads_kernel(x, out, given):
+    i, j, t = tl.arange(0, 4), tl.arange(0, 8), tl.arange(0, 128)
+    block, sums = tl.load(x + i[:, None] * 8 + j[None, :]), tl.zeros((4,), tl.int32)
+    double, first = tle.raw.call(rows_and_threads, [block, sums])
+    tl.store(out + i, sums)
+    tl.store(given + t, double)
+    tl.store(given + 128 + t, first)
+
+
+def test_what_a_function_writes_beside_what_it_returns(device):
+    x = numbers((4, 8), "int32")
+    out, given = device.empty(4, np.int32), device.empty(256, np.int32)
+    rows_and_threads_kernel[(1,)](device.array(x), out, given)
+    rest = x[:, 1:]
+    np.testing.assert_array_equal(device.numpy(out), x[:, 0] + np.where(rest > 0, rest, -2 * rest).sum(1))
+    want = np.concatenate([np.arange(128) * 2, x[:, 0], np.full(124, -1)])
+    np.testing.assert_array_equal(device.numpy(given), want)

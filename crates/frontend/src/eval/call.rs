@@ -121,7 +121,11 @@ impl Evaluator<'_> {
         let args = self.arguments(call)?;
         self.range = call.range();
         self.written.clear();
-        self.call(callee, args)
+        let result = self.call(callee, args)?;
+        if std::mem::take(&mut self.written_beside) {
+            self.assign_written(call)?;
+        }
+        Ok(result)
     }
 
     /// The arguments of a call, evaluated.

@@ -336,6 +336,9 @@ impl Evaluator<'_> {
     /// `a if test else b`.
     pub fn ternary(&mut self, test: &Expr, body: &Expr, orelse: &Expr, range: TextRange) -> Eval<Value> {
         let condition = self.expr(test)?;
+        if let Some(condition) = self.differs(&condition) {
+            return self.varying_ternary(&condition, body, orelse, range);
+        }
         self.range = test.range();
         let condition = match self.condition(condition, "if")? {
             Condition::Static(true) => return self.expr(body),

@@ -155,6 +155,8 @@ pub(crate) struct Evaluator<'h> {
     pub written_memory: Vec<tilewright_ir::Value>,
     /// The arguments that the last call of `tle.raw.call` wrote, by their numbers, with their new values.
     pub written: Vec<(usize, Value)>,
+    /// Whether that call gives something else, so that its arguments alone have these.
+    pub written_beside: bool,
     /// What the `with` statements around say of copies, the innermost last.
     pub hints: Vec<builtins::dsa::Hints>,
     /// What is wrong with the first type that may not be, found where no error can be given.
@@ -555,6 +557,7 @@ pub fn build_module_for(
         meshes: Default::default(),
         written_memory: Vec::new(),
         written: Vec::new(),
+        written_beside: false,
         hints: Vec::new(),
         refused: None,
         steps: 0,

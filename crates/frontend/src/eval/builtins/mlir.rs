@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use ruff_python_ast::name::Name;
 use ruff_python_ast::{CmpOp, Expr, Operator, Stmt, UnaryOp};
+use ruff_text_size::TextRange;
 use tilewright_ir::dialect::tt;
 
 use super::super::call::{Args, CallArgs};
@@ -395,6 +396,28 @@ impl Evaluator<'_> {
         let holds = self.truth_of(condition)?;
         let fails = self.tensor_unary(UnaryOp::Not, &holds)?;
         Ok((outer.clone(), self.both_of(&outer, &holds)?, self.both_of(&outer, &fails)?))
+    }
+
+    /// A conditional expression whose condition differs between threads: each part is evaluated for those that take it.
+    pub(crate) fn varying_ternary(
+        &mut self,
+        condition: &Tensor,
+        body: &Expr,
+        orelse: &Expr,
+        range: TextRange,
+    ) -> Eval<Value> {
+        let (outer, inner, other) = self.split_threads(condition)?;
+        self.frame_mut().masked += 1;
+        self.set_active(inner);
+        let yes = self.expr(body)?;
+        self.set_active(other);
+        let no = self.expr(orelse)?;
+        self.frame_mut().masked -= 1;
+        self.set_active(outer);
+        self.range = range;
+        let args =
+            CallArgs { positional: vec![Value::Tensor(condition.clone()), yes, no], keywords: Vec::new() };
+        self.call(library("language.core.where"), args)
     }
 
     /// What an assignment makes of a variable that has a value already: the threads that don't come here keep that.

@@ -127,6 +127,7 @@ impl Evaluator<'_> {
         if is_mlir {
             let returned = self.run_mlir(&object, &given, &mut outputs, &threads)?;
             let written = self.results_of(&values, given, &outputs, Vec::new())?;
+            self.written_beside = returned.is_some();
             return Ok(returned.unwrap_or(written));
         }
         let results = self.emit_call(&raw, &given, &outputs, threads)?;
