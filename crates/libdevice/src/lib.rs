@@ -10,6 +10,7 @@
 
 pub mod bessel;
 mod bits;
+pub mod elementary;
 mod elements;
 pub mod fp8;
 pub mod integers;
@@ -27,7 +28,7 @@ use std::fmt;
 use std::sync::LazyLock;
 
 pub use page::markdown;
-pub use real::Real;
+pub use real::{Parts, Real};
 
 /// A type of an argument or a result. Signs matter to the overload that is taken, and to what is done with the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

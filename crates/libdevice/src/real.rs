@@ -44,6 +44,34 @@ pub trait Real:
     ) -> [Self; N];
 }
 
+/// Numbers whose parts are known: functions can be made of them where a target has none.
+pub trait Parts: Real {
+    /// 2 to the power of a whole number from -1022 to 1023.
+    #[must_use]
+    fn power_of_two(self) -> Self;
+    /// Of a positive normal number: the one from 1 to 2 that is it times a power of two, and the exponent of that.
+    #[must_use]
+    fn parts(self) -> (Self, Self);
+    /// The nearest whole number, halves to the even one, of one below 2^51.
+    #[must_use]
+    fn nearest(self) -> Self {
+        // Beside so large a number there is no room for a fraction.
+        let large = self.number(1.5 * (1u64 << 52) as f64);
+        self + large - large
+    }
+}
+
+impl Parts for f64 {
+    fn power_of_two(self) -> f64 {
+        f64::from_bits(((self as i64 + 1023) as u64) << 52)
+    }
+    fn parts(self) -> (f64, f64) {
+        let bits = self.to_bits();
+        let exponent = (bits >> 52) as i64 - 1023;
+        (f64::from_bits(bits & 0x000f_ffff_ffff_ffff | 0x3ff0_0000_0000_0000), exponent as f64)
+    }
+}
+
 impl Real for f64 {
     type Truth = bool;
 

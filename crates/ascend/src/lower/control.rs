@@ -138,10 +138,7 @@ impl Lower<'_> {
             return Ok(());
         }
         let element = self.element(dot.a(self.m));
-        let pointer = self.kernel_pointer(op, element).ok_or_else(|| {
-            let text = "a sum of products of which none may be added, in a kernel without a pointer to elements of the operands' type";
-            unsupported(self.m, op, text)
-        })?;
+        let pointer = self.kernel_pointer(op, element);
         let mut b = Builder::before(self.m, op);
         let none =
             arith::Cmpi::build(&mut b, lower, upper, arith::CmpIPredicate::Sge, Type::I1).result(b.module);
@@ -159,7 +156,14 @@ impl Lower<'_> {
             let (pad, nothing) =
                 (if float { b.float(0.0, element) } else { b.int(0, element) }, b.int(0, Type::I64));
             let part = Part::first(&[nothing, nothing]);
-            let from = self.nothing(end, pointer, element);
+            let from = match pointer {
+                Some(pointer) => self.nothing(end, pointer, element),
+                // (Of no pointer of the kernel is it a block: of the workspace, then.)
+                None => {
+                    let shared = self.new_buffer(end, &[1, 1], element, ascend::GM);
+                    self.of_buffer(end, shared, &part)
+                }
+            };
             let to = self.of_buffer(end, buffer, &part);
             nd2nz(&mut Builder::before(self.m, end), from, to, Some(pad), false);
             operands.push(buffer);
