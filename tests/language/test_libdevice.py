@@ -1,7 +1,7 @@
 """Functions of libdevice: every row of ``docs/libdevice.md``, against exact arithmetic or 60 digits of mpmath.
 
 ``exact`` functions must give the exact result, rounded; the others stay within what the page says: on a GPU and in the simulator, which run
-NVIDIA's code, within its bound, on the CPU executor within half a unit in the last place (fp32) or 4 (fp64).
+NVIDIA's code, within its bound, on the CPU executor within half a unit in the last place (fp32) or 4 (fp64), which Ascend has for fp64, too.
 """
 
 import math
@@ -522,6 +522,8 @@ def test_bounded(device, name, params, result, accuracy):
             ):
                 bound = int(accuracy.split()[0])
                 bound = max(bound, 3) if name in OURS else bound
+                if device.backend == "npusim" and not single:
+                    bound = 4
                 limit = (0.51 if single else 4) * ulp if device.backend == "interp" else bound * ulp
             else:
                 (gpu32, gpu64), cpu64, relative = LOOSE[name]

@@ -1,6 +1,7 @@
 """What the scalar unit of Ascend's cores does element by element: loads and stores anywhere, elements of buffers, reductions and scans of several tensors. On
 the CPU executor and in the simulator, against NumPy."""
 
+import math
 import os
 
 import numpy as np
@@ -411,6 +412,40 @@ def test_tensors_that_a_loop_with_a_condition_carries(limit, rounds):
     for step in range(rounds):
         b = b * 2 + step
     np.testing.assert_array_equal(out, np.concatenate([a, b]))
+
+
+@triton.jit
+def same_number_kernel(x, out, s, bits, N: tl.constexpr):
+    i = tl.arange(0, N)
+    v = tl.full((N,), 1.0, tl.float32) * s
+    same = (tl.zeros((N,), tl.int32) + bits).to(tl.float32, bitcast=True)
+    total = tl.exp(v) + tl.floor(v) + tl.clamp(v, 0.0, 2.0) + tl.fma(v, v, v) + tl.erf(v) + same
+    tl.store(out + i, tl.load(x + i) + total)
+
+
+def test_functions_of_a_tensor_that_is_one_number():
+    x, out, s = some(32), np.zeros(32, np.float32), np.float32(2.25)
+    same_number_kernel[(1,)](x, out, s, 0x3F800000, 32)
+    want = x + np.exp(s) + 2 + 2 + (s * s + s) + math.erf(s) + 1
+    np.testing.assert_allclose(out, want, rtol=1e-6)
+
+
+@triton.jit
+def rounded_sum_kernel(a, b, out, n):
+    i, j = tl.arange(0, 16)[:, None], tl.arange(0, 16)[None, :]
+    total = tl.zeros((16, 16), tl.float32)
+    for k in range(n):
+        left = tl.load(a + k * 256 + i * 16 + j).to(tl.float16)
+        total = tl.dot(left, tl.load(b + k * 256 + i * 16 + j).to(tl.float16), total)
+    tl.store(out + i * 16 + j, total)
+
+
+@pytest.mark.parametrize("n", [0, 2])
+def test_a_sum_of_products_of_a_type_that_no_pointer_has(n):
+    a, b = (some(512, low=-4, high=5, dtype="int32").reshape(2, 16, 16) for _ in range(2))
+    out = np.full((16, 16), 7, np.float32)
+    rounded_sum_kernel[(1,)](a, b, out, n)
+    np.testing.assert_array_equal(out, (a[:n] @ b[:n]).sum(0))
 
 
 @triton.jit

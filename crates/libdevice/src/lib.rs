@@ -14,6 +14,7 @@ pub mod elementary;
 mod elements;
 pub mod fp8;
 pub mod integers;
+mod numbers;
 mod page;
 mod real;
 pub mod record;

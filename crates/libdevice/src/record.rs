@@ -15,6 +15,8 @@ pub enum Word {
     F16,
     /// A float of 32 bits.
     F32,
+    /// A float of 64 bits.
+    F64,
 }
 
 impl Word {
@@ -24,7 +26,27 @@ impl Word {
             Word::I8 => 8,
             Word::I16 | Word::F16 => 16,
             Word::I32 | Word::F32 => 32,
-            Word::I64 => 64,
+            Word::I64 | Word::F64 => 64,
+        }
+    }
+
+    /// An integer of as many bits.
+    #[must_use]
+    pub const fn whole(self) -> Word {
+        match self.bits() {
+            8 => Word::I8,
+            16 => Word::I16,
+            32 => Word::I32,
+            _ => Word::I64,
+        }
+    }
+
+    /// The bits of a fraction, where it is a float.
+    pub const fn fraction(self) -> u32 {
+        match self {
+            Word::F16 => 10,
+            Word::F32 => 23,
+            _ => 52,
         }
     }
 }
@@ -60,6 +82,8 @@ pub enum Binary {
     SubF,
     /// The product of floats.
     MulF,
+    /// The quotient of floats.
+    DivF,
     /// The lesser of floats; the other one of NaN.
     MinF,
 }
@@ -94,6 +118,8 @@ pub enum Convert {
     Whole,
     /// An integer that the float holds.
     Float,
+    /// A float of another format, rounded to the nearest.
+    Round,
 }
 
 /// Records instructions.

@@ -43,6 +43,11 @@ pub(crate) fn cospi(x: f64) -> f64 {
     sinpi_from(x, 1) + 0.0
 }
 
+/// The inverse of cosh; NaN below 1.
+pub(crate) fn acosh(x: f64) -> f64 {
+    if x < 1.0 { f64::NAN } else { libm::acosh(x) }
+}
+
 /// The exponent of a number.
 pub(crate) fn logb(x: f64) -> f64 {
     if x == 0.0 {

@@ -13,6 +13,7 @@ fn of_word(word: Word) -> Ty {
         Word::I64 => Ty::I64,
         Word::F16 => Ty::F16,
         Word::F32 => Ty::F32,
+        Word::F64 => Ty::F64,
     }
 }
 
@@ -24,6 +25,7 @@ impl<H: Hooks> Recorder for Lower<'_, H> {
         match (ty.scalar, ty.bits()) {
             (Scalar::F16, _) => Word::F16,
             (Scalar::F32, _) => Word::F32,
+            (Scalar::F64, _) => Word::F64,
             (_, 8) => Word::I8,
             (_, 16) => Word::I16,
             (_, 64) => Word::I64,
@@ -52,6 +54,7 @@ impl<H: Hooks> Recorder for Lower<'_, H> {
             Binary::AddF => BinOp::FAdd,
             Binary::SubF => BinOp::FSub,
             Binary::MulF => return self.fmul(x, y),
+            Binary::DivF => BinOp::FDiv,
             Binary::MinF => {
                 let ty = self.b.ty(x);
                 let name = format!("llvm.minnum.{}", ty.mangled());
@@ -80,6 +83,8 @@ impl<H: Hooks> Recorder for Lower<'_, H> {
             Convert::Sign => self.b.int_cast(x, to, true),
             Convert::Whole => self.b.cast(CastOp::FpToSi, x, to),
             Convert::Float => self.b.cast(CastOp::SiToFp, x, to),
+            Convert::Round if self.b.ty(x).bits() < to.bits() => self.b.cast(CastOp::FpExt, x, to),
+            Convert::Round => self.b.cast(CastOp::FpTrunc, x, to),
         }
     }
     fn magnitude(&mut self, x: Value) -> Value {

@@ -20,6 +20,7 @@ use tilewright_ir::{
 use super::atomics;
 use super::global::Part;
 use super::instructions::{copy, fixpipe, load, nd2nz, store, varange, vbrc};
+use super::scalar::is_scalar;
 use super::unsupported;
 
 /// Makes instructions of all operations on tensors.
@@ -207,7 +208,9 @@ impl Lower<'_> {
                 );
                 match on_tensors {
                     false if scalar => Ok(()),
-                    false if matches!(self.m.opcode(op), Some(Opcode::Math(_))) => self.of_one(op),
+                    false if matches!(self.m.opcode(op), Some(Opcode::Math(_) | Opcode::Tt(T::FpToFp))) => {
+                        self.of_one(op)
+                    }
                     false => Err(unsupported(self.m, op, format!("`{}`", self.m.op_name(op)))),
                     true => self.tensor(op),
                 }
@@ -674,7 +677,12 @@ impl Lower<'_> {
         use tt::Kind as T;
         let (operands, result) = (self.m.operands(op).to_vec(), self.m.result(op));
         // What is the same for all elements stays a number.
-        if self.m.has_trait(op, Trait::Elementwise) && operands.iter().all(|v| self.numbers.contains_key(v)) {
+        let of_scalars =
+            is_scalar(self.m, op) || matches!(self.m.opcode(op), Some(Opcode::Tt(T::Mulhiui | T::Bitcast)));
+        if of_scalars
+            && self.m.has_trait(op, Trait::Elementwise)
+            && operands.iter().all(|v| self.numbers.contains_key(v))
+        {
             return self.number(op, &operands);
         }
         match self.m.opcode(op) {
@@ -786,6 +794,13 @@ impl Lower<'_> {
             }
             let half = self.upper_half(op, operands.iter().map(|v| self.numbers[v]).collect(), element);
             self.numbers.insert(self.m.result(op), half);
+            return Ok(());
+        }
+        if let Some(Opcode::Tt(tt::Kind::Bitcast)) = self.m.opcode(op) {
+            let (number, result) = (self.numbers[&operands[0]], self.m.result(op));
+            let ty = self.element(result);
+            let cast = arith::Bitcast::build(&mut Builder::before(self.m, op), number, ty).out(self.m);
+            self.numbers.insert(result, cast);
             return Ok(());
         }
         let mut map: FxHashMap<Value, Value> = operands.iter().map(|v| (*v, self.numbers[v])).collect();

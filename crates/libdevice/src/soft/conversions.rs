@@ -1,6 +1,8 @@
 //! Between fp32 and integers, and numbers times a power of two.
 
-use super::{Number, Rounding, incremented, jammed, normalized, parts, rounded, with_sticky};
+use super::{
+    Number, Rounding, incremented, infinity, jammed, nan_where, normalized, parts, rounded, with_sticky,
+};
 use crate::record::{Binary as B, Compare as C, Convert, Recorder, Word};
 
 /// An integer in fp32.
@@ -25,6 +27,29 @@ pub fn float_of<R: Recorder>(r: &mut R, x: R::Value, signed: bool, rounding: Rou
     let four = r.integer(4, Word::I64);
     let exponent = r.select(fits, none, four);
     rounded(r, Number { sign, exponent, integer }, rounding)
+}
+
+/// A number of fp64 in fp32.
+pub fn narrowed<R: Recorder>(r: &mut R, x: R::Value, rounding: Rounding) -> R::Value {
+    const INFINITE: i64 = 0x7ff << 52;
+    let bits = r.convert(Convert::Bits, x, Word::I64);
+    let sign = r.with(B::ShrU, bits, 63);
+    let magnitude = r.with(B::And, bits, i64::MAX);
+    let field = r.with(B::ShrU, magnitude, 52);
+    let fraction = r.with(B::And, magnitude, (1 << 52) - 1);
+    let small = r.is(field, 0);
+    let whole = r.with(B::Or, fraction, 1 << 52);
+    let integer = r.select(small, fraction, whole);
+    let one = r.integer(1, Word::I64);
+    let field = r.select(small, one, field);
+    let exponent = r.with(B::Add, field, -1075);
+    let made = rounded(r, Number { sign, exponent, integer }, rounding);
+    let endless = infinity(r, sign);
+    let infinite = r.is(magnitude, INFINITE);
+    let made = r.select(infinite, endless, made);
+    let limit = r.integer(INFINITE, Word::I64);
+    let nan = r.compare(C::LessS, limit, magnitude);
+    nan_where(r, made, &[nan])
 }
 
 /// A number of fp32 as an integer, the nearest that there is where it is beyond these; of NaN 0 in 32 bits, the highest bit in 64 (as `cvt` has it).

@@ -7,7 +7,7 @@ mod arithmetic;
 mod conversions;
 
 pub use arithmetic::{divide, fma, fmod, multiply, remainder, sqrt, sum};
-pub use conversions::{exponent, float_of, scaled, whole};
+pub use conversions::{exponent, float_of, narrowed, scaled, whole};
 
 use crate::record::{Binary as B, Compare as C, Convert, Recorder, Word};
 
@@ -24,6 +24,8 @@ pub enum Rounding {
     Up,
     /// To the nearest, halves away from zero.
     Away,
+    /// To the one of both neighbours whose last bit is set: rounding that again to fewer bits gives what rounding once does.
+    Odd,
 }
 
 /// A finite number: `sign` (0 or 1), and `integer` times 2 to the `exponent`; each an integer of 64 bits.
@@ -134,7 +136,7 @@ fn rounded<R: Recorder>(r: &mut R, n: Number<R::Value>, rounding: Rounding) -> R
     let finite = r.compare(C::LessS, bits, infinity);
     let beyond = match rounding {
         Rounding::Nearest | Rounding::Away => infinity,
-        Rounding::Zero => r.integer(INFINITY - 1, Word::I64),
+        Rounding::Zero | Rounding::Odd => r.integer(INFINITY - 1, Word::I64),
         Rounding::Up => r.binary(B::Sub, infinity, n.sign),
         Rounding::Down => {
             let less = r.with(B::Add, infinity, -1);
@@ -160,6 +162,7 @@ fn incremented<R: Recorder>(
     let half = 1i64 << (bits - 1);
     let more = match rounding {
         Rounding::Zero => return kept,
+        Rounding::Odd => return with_sticky(r, kept, rest),
         Rounding::Nearest => {
             // More than half, or half and odd.
             let odd = r.with(B::And, kept, 1);

@@ -31,6 +31,7 @@ pub(super) fn of_word(word: Word) -> Type {
         Word::I64 => Type::I64,
         Word::F16 => Type::F16,
         Word::F32 => Type::F32,
+        Word::F64 => Type::F64,
     }
 }
 
@@ -44,6 +45,7 @@ impl Recorder for Elements<'_> {
             Type::I64 => Word::I64,
             Type::F16 => Word::F16,
             Type::F32 => Word::F32,
+            Type::F64 => Word::F64,
             _ => Word::I32,
         }
     }
@@ -72,6 +74,7 @@ impl Recorder for Elements<'_> {
             Binary::AddF => arith::Addf::build(b, x, y).result(b.module),
             Binary::SubF => arith::Subf::build(b, x, y).result(b.module),
             Binary::MulF => arith::Mulf::build(b, x, y).result(b.module),
+            Binary::DivF => arith::Divf::build(b, x, y).result(b.module),
             Binary::MinF => arith::Minnumf::build(b, x, y).result(b.module),
         }
     }
@@ -91,6 +94,7 @@ impl Recorder for Elements<'_> {
         arith::Select::build(&mut self.b, truth, yes, no).result(self.b.module)
     }
     fn convert(&mut self, how: Convert, x: Value, to: Word) -> Value {
+        let wider = to.bits() > self.word(x).bits();
         let to = of_word(to);
         if self.element(x) == to {
             return x;
@@ -104,6 +108,8 @@ impl Recorder for Elements<'_> {
             Convert::Sign => arith::Extsi::build(b, x, ty).out(b.module),
             Convert::Whole => arith::Fptosi::build(b, x, ty).out(b.module),
             Convert::Float => arith::Sitofp::build(b, x, ty).out(b.module),
+            Convert::Round if wider => arith::Extf::build(b, x, ty).out(b.module),
+            Convert::Round => arith::Truncf::build(b, x, ty).out(b.module),
         }
     }
     fn magnitude(&mut self, x: Value) -> Value {
@@ -111,9 +117,9 @@ impl Recorder for Elements<'_> {
             return math::Absf::build(&mut self.b, x).result(self.b.module);
         }
         // (The scalar unit has no such instruction.)
-        let (word, bits) = (self.word(x), if self.word(x) == Word::F32 { Word::I32 } else { Word::I16 });
-        let all = self.convert(Convert::Bits, x, bits);
-        let magnitude = self.with(Binary::And, all, (1 << (bits.bits() - 1)) - 1);
+        let word = self.word(x);
+        let all = self.convert(Convert::Bits, x, word.whole());
+        let magnitude = self.with(Binary::And, all, i64::MAX >> (64 - word.bits()));
         self.convert(Convert::Bits, magnitude, word)
     }
 }

@@ -4,9 +4,11 @@ use tilewright_ir::dialect::{arith, tt};
 use tilewright_ir::{Builder, Diagnostic, FloatKind, Module, Type, TypeKind, Value};
 use tilewright_libdevice::fp8::{self, Format};
 use tilewright_libdevice::record::{Convert, Recorder, Word};
+use tilewright_libdevice::soft::{self, Rounding};
 
 use super::super::unsupported;
 use super::elements::Elements;
+use super::functions::one_by_one;
 
 /// The format of a type of floats of 8 bits, and whether that is known here.
 pub(super) fn format(module: &Module, element: Type) -> Option<Result<Format, FloatKind>> {
@@ -24,16 +26,16 @@ pub(super) fn conversion(module: &mut Module, cast: tt::FpToFp) -> Result<(), Di
     let from = module.element_type(module.value_type(src));
     let to = module.element_type(ty);
     let formats = [from, to].map(|element| format(module, element));
+    let towards_zero = cast.rounding(module) == Some(tt::RoundingMode::Rtz);
+    if from == Type::F64 && (towards_zero || formats[1].is_some()) {
+        return narrowed(module, cast);
+    }
     if formats == [None, None] {
         return Ok(());
     }
     let refused = |of: FloatKind| unsupported(module, cast.0, format!("conversions of {}", of.name()));
     let [from_format, to_format] = [formats[0].transpose(), formats[1].transpose()];
     let (from_format, to_format) = (from_format.map_err(refused)?, to_format.map_err(refused)?);
-    let towards_zero = cast.rounding(module) == Some(tt::RoundingMode::Rtz);
-    if from == Type::F64 {
-        return Err(unsupported(module, cast.0, "conversions of fp64 to floats of 8 bits"));
-    }
     let mut e = Elements { b: Builder::before(module, cast.0), like: ty };
     let mut value = src;
     let mut element = from;
@@ -59,6 +61,24 @@ pub(super) fn conversion(module: &mut Module, cast: tt::FpToFp) -> Result<(), Di
     }
     module.replace_op(cast.0, &[value]);
     Ok(())
+}
+
+/// A conversion from fp64 to fewer bits, by way of fp32: rounded so that what comes next rounds as if it were the only one.
+fn narrowed(module: &mut Module, cast: tt::FpToFp) -> Result<(), Diagnostic> {
+    let (src, ty) = (cast.src(module), module.value_type(cast.result(module)));
+    let single = module.with_element(ty, Type::F32);
+    let to_single = module.element_type(ty) == Type::F32;
+    let rounding = if to_single { Rounding::Zero } else { Rounding::Odd };
+    let between = tt::FpToFp::build(&mut Builder::before(module, cast.0), src, None, single);
+    let made = one_by_one(module, between.0, &[src], |e, args| Some(soft::narrowed(e, args[0], rounding)));
+    let made = made.unwrap_or(src);
+    module.erase_op(between.0);
+    if to_single {
+        module.replace_op(cast.0, &[made]);
+        return Ok(());
+    }
+    module.set_operand(cast.0, 0, made);
+    conversion(module, cast)
 }
 
 /// The bytes that floats of 8 bits are.

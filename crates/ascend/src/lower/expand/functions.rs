@@ -2,9 +2,9 @@
 
 use tilewright_ir::dialect::{arith, math, tt};
 use tilewright_ir::{Builder, Diagnostic, InsertPoint, Module, Op, Opcode, Type, Value};
-use tilewright_libdevice::record::{Binary, Recorder, Word};
+use tilewright_libdevice::record::{Binary, Convert, Recorder, Word};
 use tilewright_libdevice::soft::{self, Rounding};
-use tilewright_libdevice::{MACHINE, integers, of_symbol, recorded};
+use tilewright_libdevice::{Accuracy, Function, MACHINE, integers, of_symbol, recorded};
 
 use super::super::unsupported;
 use super::elements::{Elements, of_word};
@@ -34,8 +34,7 @@ pub(super) fn library(module: &mut Module, call: tt::ExternElementwise) -> Resul
         module.replace_op(call.0, &[made]);
         return Ok(());
     }
-    let wide = function.params.iter().chain([&function.result]).any(|ty| ty.bits() == 64);
-    let made = match wide || is_soft(function.name) {
+    let made = match is_wide(function) {
         true => one_by_one(module, call.0, &args, |e, args| recorded::record(e, function, args)),
         false => recorded::record(&mut e, function, &args),
     };
@@ -48,8 +47,8 @@ pub(super) fn library(module: &mut Module, call: tt::ExternElementwise) -> Resul
     }
 }
 
-/// Whether a function of fp32 is computed with integers of 64 bits.
-fn is_soft(name: &str) -> bool {
+/// Whether a function is computed with numbers of 64 bits.
+fn is_wide(function: &Function) -> bool {
     const NAMES: [&str; 11] = [
         "byte_perm",
         "fma",
@@ -63,12 +62,15 @@ fn is_soft(name: &str) -> bool {
         "sqrt",
         "llrint",
     ];
-    let directed = name.rsplit_once("_r").is_some_and(|(_, mode)| ["n", "z", "d", "u"].contains(&mode));
-    directed || NAMES.contains(&name)
+    let wide = function.params.iter().chain([&function.result]).any(|ty| ty.bits() == 64);
+    let inexact = function.accuracy != Accuracy::Exact;
+    let directed =
+        |name: &str| name.rsplit_once("_r").is_some_and(|(_, m)| ["n", "z", "d", "u"].contains(&m));
+    wide || inexact || directed(function.name) || NAMES.contains(&function.name)
 }
 
 /// What a function gives of elements, computed by the scalar unit: vectors have no integers of 64 bits, and so many numbers between would not fit into the memory.
-fn one_by_one(
+pub(super) fn one_by_one(
     module: &mut Module,
     op: Op,
     args: &[Value],
@@ -144,6 +146,10 @@ pub(super) fn rounded(module: &mut Module, op: Op) {
     let like = module.value_type(result);
     let element = module.element_type(like);
     let narrow = matches!(element, Type::F16 | Type::BF16);
+    if element == Type::F64 || (element == Type::F16 && math::Fma::cast(module, op).is_some()) {
+        of_doubles(module, op);
+        return;
+    }
     let exact =
         matches!(module.opcode(op), Some(Opcode::Arith(arith::Kind::Remf) | Opcode::Math(math::Kind::Tan)));
     let wide = matches!(module.opcode(op), Some(Opcode::Tt(tt::Kind::Mulhiui))) && element == Type::I64;
@@ -192,4 +198,36 @@ pub(super) fn rounded(module: &mut Module, op: Op) {
         false => made,
     };
     module.replace_op(op, &[made]);
+}
+
+/// Expands tangents and whole numbers of fp64, and fused multiplications of fp16, which fp64 holds exactly; leaves any other operation.
+fn of_doubles(module: &mut Module, op: Op) {
+    let how = match module.opcode(op) {
+        Some(Opcode::Math(math::Kind::Tan)) => "tan",
+        Some(Opcode::Math(math::Kind::Floor)) => "floor",
+        Some(Opcode::Math(math::Kind::Ceil)) => "ceil",
+        Some(Opcode::Math(math::Kind::Trunc)) => "trunc",
+        Some(Opcode::Math(math::Kind::Round)) => "round",
+        Some(Opcode::Math(math::Kind::Fma))
+            if module.element_type(module.value_type(module.results(op)[0])) == Type::F16 =>
+        {
+            "fma"
+        }
+        _ => return,
+    };
+    let args = module.operands(op).to_vec();
+    let made = one_by_one(module, op, &args, |e, args| match (how, args) {
+        ("tan", &[x]) => recorded::record(e, of_symbol("__nv_tan")?, &[x]),
+        ("fma", &[x, y, z]) => {
+            let [x, y, z] = [x, y, z].map(|v| e.convert(Convert::Round, v, Word::F64));
+            let product = e.binary(Binary::MulF, x, y);
+            let sum = e.binary(Binary::AddF, product, z);
+            Some(e.convert(Convert::Round, sum, Word::F16))
+        }
+        (_, &[x]) => Some(recorded::whole(e, how, x)),
+        _ => None,
+    });
+    if let Some(made) = made {
+        module.replace_op(op, &[made]);
+    }
 }
