@@ -431,6 +431,26 @@ def test_functions_of_a_tensor_that_is_one_number():
 
 
 @triton.jit
+def other_type_kernel(x, out, most, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    whole = x.to(tl.pointer_type(tl.int32))
+    v = tl.load(whole + i, mask=i < n, other=-1)
+    tl.store((out + i).to(tl.pointer_type(tl.int32), bitcast=True), v ^ -2147483648, mask=i != 3)
+    tl.atomic_max(most + i % 2, tl.load(x + i))
+    tl.store(most + 2, tl.load(whole + 1).to(tl.float32, bitcast=True))
+
+
+def test_pointers_of_another_type():
+    x, out, most = some(32, low=-9), np.zeros(32, np.float32), np.full(3, -5.0, np.float32)
+    other_type_kernel[(1,)](x, out, most, 20, 32)
+    want = np.where(np.arange(32) < 20, x, np.full(32, -1, np.int32).view(np.float32)).astype(np.float32)
+    want = -want
+    want[3] = 0
+    np.testing.assert_array_equal(out.view(np.int32), want.view(np.int32))
+    np.testing.assert_array_equal(most, [max(-5, x[::2].max()), max(-5, x[1::2].max()), x[1]])
+
+
+@triton.jit
 def rounded_sum_kernel(a, b, out, n):
     i, j = tl.arange(0, 16)[:, None], tl.arange(0, 16)[None, :]
     total = tl.zeros((16, 16), tl.float32)

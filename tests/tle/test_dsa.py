@@ -516,12 +516,34 @@ def unordered_kernel(out, mesh: tl.constexpr):
 
 
 @triton.jit
-def dotted_kernel(out, mesh: tl.constexpr):
-    i, j = tl.arange(0, 16)[:, None], tl.arange(0, 16)[None, :]
-    mine = tle.dsa.alloc([16, 16], tl.float32, tle.dsa.ascend.UB)
-    there = tle.remote(mine, shard_id=0, scope=mesh)
-    x = tl.load(tle.dsa.local_ptr(there, (i + j * 0, j + i * 0)))
-    tl.store(out + i * 16 + j, tl.dot(x, x))
+def ring_of_products_kernel(a, b, out, mesh: tl.constexpr, N: tl.constexpr):
+    """Rows of the product of matrices of which each program has some rows: those of the second one go around."""
+    i, k = tl.arange(0, 16), tl.arange(0, N)
+    rank = tle.shard_id(mesh, "block_cluster")
+    held = tle.dsa.alloc([16, N], tl.float32, tle.dsa.ascend.UB)
+    tle.dsa.copy(b + (rank * 16 + i[:, None]) * N + k[None, :], held, [16, N])
+    total = tl.zeros((16, N), tl.float32)
+    for step in range(N // 16):
+        member = (rank + step) % (N // 16)
+        tle.distributed_barrier(mesh)
+        there = tl.load(tle.dsa.local_ptr(tle.remote(held, shard_id=member, scope=mesh)))
+        left = tl.load(a + (rank * 16 + i[:, None]) * N + member * 16 + i[None, :])
+        total += tl.dot(left, there)
+    tl.store(out + (rank * 16 + i[:, None]) * N + k[None, :], total)
+    tle.distributed_barrier(mesh)
+
+
+def test_products_of_what_others_have(everywhere):
+    a, b, out = numbers((48, 48)), numbers((48, 48), seed=1), np.zeros((48, 48), "float32")
+    ring_of_products_kernel[(1,)](a, b, out, tle.device_mesh({"block_cluster": 3}), 48)
+    np.testing.assert_array_equal(out, a @ b)
+
+
+@triton.jit
+def locked_kernel(out, mesh: tl.constexpr):
+    old = tl.atomic_add(out, 1)
+    tle.distributed_barrier(mesh)
+    tl.store(out + 2 + old, tl.atomic_add(out + 1, 1))
 
 
 @triton.jit
@@ -545,17 +567,17 @@ def combined_kernel(out, mesh: tl.constexpr):
     [
         (combined_kernel, "an atomic operation on a buffer that other programs reach on ascend:910b"),
         (unordered_kernel, r"programs 0 and 1 touch byte \d+ of the workspace, and nothing is between them"),
-        (dotted_kernel, "products in a kernel whose programs reach each other's buffers on ascend:910b"),
+        (
+            locked_kernel,
+            "a barrier of programs between atomic operations that they do one program after the other",
+        ),
         (part_kernel, "tle.remote of anything but a buffer that tle.dsa.alloc gave, in UB, on ascend:910b"),
     ],
 )
 def test_remote_buffers_on_ascend_that_are_refused(kernel, message, monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_BACKEND", "npusim")
     with pytest.raises(triton.TilewrightError, match=message):
-        kernel[(1,)](
-            np.zeros(256, "float32" if kernel is dotted_kernel else "int32"),
-            tle.device_mesh({"block_cluster": 2}),
-        )
+        kernel[(1,)](np.zeros(256, "int32"), tle.device_mesh({"block_cluster": 2}))
 
 
 @triton.jit

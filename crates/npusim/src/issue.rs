@@ -102,28 +102,40 @@ impl<'m> Program<'m> {
                 }
                 return queues.end(m).map(Come::End);
             }
-            if self.units.iter().all(|unit| matches!(unit.waiting, Some(Waiting::Programs(_)))) {
+            if moved || queues.performed != before {
+                continue;
+            }
+            // (A cube core waits for the vector cores, if for anything.)
+            let meets = |unit: &Unit<'_>| matches!(unit.waiting, Some(Waiting::Programs(_)));
+            let mut vectors = self.units.iter().filter(|unit| unit.core.kind == Kind::Vector).peekable();
+            if vectors.peek().is_some() && vectors.all(meets) {
                 return Ok(Come::Meeting);
             }
-            if !moved && queues.performed == before {
-                let stuck = queues.deadlock(m);
-                return Err(stuck.unwrap_or_else(|| Diagnostic::new("deadlock: a barrier never ends")));
-            }
+            let stuck = queues.deadlock(m);
+            return Err(stuck.unwrap_or_else(|| Diagnostic::new("deadlock: a barrier never ends")));
         }
     }
 
     /// All programs have come to where they wait for each other.
     pub fn met(&mut self) {
-        self.units.iter_mut().for_each(|unit| unit.waiting = None);
+        for unit in &mut self.units {
+            if matches!(unit.waiting, Some(Waiting::Programs(_))) {
+                unit.waiting = None;
+            }
+        }
     }
 
     /// The error about a program that waits for others, of which one has ended.
     pub fn left_alone(&self, ended: u64) -> Diagnostic {
         let text =
             format!("deadlock: program {} waits for all others, and program {ended} has ended", self.number);
-        match self.units.first().and_then(|unit| unit.waiting.as_ref()) {
-            Some(Waiting::Programs(op)) => at(self.m, *op, text),
-            _ => Diagnostic::new(text),
+        let waits = self.units.iter().find_map(|unit| match unit.waiting {
+            Some(Waiting::Programs(op)) => Some(op),
+            _ => None,
+        });
+        match waits {
+            Some(op) => at(self.m, op, text),
+            None => Diagnostic::new(text),
         }
     }
 }
@@ -665,14 +677,17 @@ impl Unit<'_> {
             }
             hivm_more::Kind::SyncBlock => {
                 let mode = hivm_more::SyncBlock(op).mode(self.m);
-                if mode != hivm_more::SyncBlockMode::AllVector || !self.others.is_empty() {
+                if mode != hivm_more::SyncBlockMode::AllVector || self.core.kind != Kind::Vector {
                     return Err(self.unsupported(op));
                 }
-                if queues.are_drained(self.core) {
+                if self.locked {
+                    "programs wait for each other while this one has the lock that they take"
+                } else if queues.are_drained(self.core) {
                     self.waiting = Some(Waiting::Programs(op));
                     return Ok(());
+                } else {
+                    "programs wait for each other while queues go on: a barrier of all is missing"
                 }
-                "programs wait for each other while queues go on: a barrier of all is missing"
             }
             hivm_more::Kind::SyncBlockLock if self.locked => "a lock is taken that this program has",
             hivm_more::Kind::SyncBlockUnlock if !self.locked => {

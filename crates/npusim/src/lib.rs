@@ -166,9 +166,10 @@ fn one_by_one(common: Common<'_>, launch: &mut Launch, programs: u64) -> Result<
 
 /// Runs programs that wait for each other: each as far as that, then the next one.
 fn together(common: Common<'_>, launch: &mut Launch, programs: u64) -> Result<Report, Diagnostic> {
-    if programs > VECTOR_CORES {
+    let most = if common.parts.len() > 1 { CUBE_CORES } else { VECTOR_CORES };
+    if programs > most {
         return Err(Diagnostic::new(format!(
-            "{programs} programs that wait for each other, of which {VECTOR_CORES} run at once"
+            "{programs} programs that wait for each other, of which {most} run at once"
         )));
     }
     let mut report = Report::default();
@@ -214,6 +215,8 @@ fn together(common: Common<'_>, launch: &mut Launch, programs: u64) -> Result<Re
 
 /// The vector cores of an Ascend 910B1, as AscendNPU-IR has it.
 const VECTOR_CORES: u64 = 48;
+/// And its cube cores.
+const CUBE_CORES: u64 = 24;
 
 /// A workspace of more bytes is a mistake.
 const MOST_WORKSPACE: usize = 1 << 32;

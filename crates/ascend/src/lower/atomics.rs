@@ -41,7 +41,9 @@ pub(super) fn locked(m: &Module, func: tt::Func) -> Option<(Op, Op)> {
             }
             Some(Opcode::Tt(tt::Kind::AtomicRmw)) => {
                 let atomic = tt::AtomicRmw(op);
-                !m.uses(atomic.result(m)).is_empty() || engine(atomic.rmw_op(m)).is_none()
+                !m.uses(atomic.result(m)).is_empty()
+                    || engine(atomic.rmw_op(m)).is_none()
+                    || is_of_another_type(m, op)
             }
             Some(Opcode::Tt(tt::Kind::AtomicCas)) => true,
             _ => continue,
@@ -56,6 +58,32 @@ pub(super) fn locked(m: &Module, func: tt::Func) -> Option<(Op, Op)> {
 /// Whether pointers lead to a buffer in UB.
 pub(super) fn is_own(m: &Module, pointers: Value) -> bool {
     buffer_of(m, pointers).is_some_and(|buffer| space(m, buffer) == "UB")
+}
+
+/// Whether an atomic operation's values are of another type than what its pointers lead to.
+pub(super) fn is_of_another_type(m: &Module, op: Op) -> bool {
+    let element = |v: Value| m.element_type(m.value_type(v));
+    let operands = m.operands(op);
+    m.pointee_type(element(operands[0])) != Some(element(operands[1]))
+}
+
+/// Checks that programs that have the lock wait for no others.
+///
+/// # Errors
+/// A barrier between the first and the last operation under it.
+pub(super) fn alone(m: &Module, (first, last): (Op, Op)) -> Result<()> {
+    let mut at = Some(first);
+    while let Some(op) = at {
+        if let Some(barrier) =
+            m.all_ops(op).into_iter().find(|&op| hivm_more::SyncBlock::cast(m, op).is_some())
+        {
+            let text =
+                "a barrier of programs between atomic operations that they do one program after the other";
+            return Err(unsupported(m, barrier, text));
+        }
+        at = m.next_op(op).filter(|_| op != last);
+    }
+    Ok(())
 }
 
 /// Takes the lock in front of an operation.
@@ -86,7 +114,9 @@ impl Lower<'_> {
     ) -> Result<()> {
         let result = self.m.result(op);
         let scalar = !self.is_tensor(result);
-        let element = if scalar { self.m.value_type(result) } else { self.element(result) };
+        let element = self.element(result);
+        // (In memory it may be a number of another type, of as many bits.)
+        let stored = self.m.pointee_type(self.element(pointers)).unwrap_or(element);
         if element == Type::I1 {
             return Err(unsupported(self.m, op, "truth values in global memory"));
         }
@@ -101,11 +131,13 @@ impl Lower<'_> {
             let zero = if float { b.float(0.0, element) } else { b.int(0, element) };
             self.put_at(elsewhere, zero, out, &indices);
         }
-        let (memory, own) = self.place_at(at, &places, element, &indices);
-        let old = memref::Load::build(&mut Builder::before(self.m, at), memory, &own, element);
+        let (memory, own) = self.place_at(at, &places, stored, &indices);
+        let old = memref::Load::build(&mut Builder::before(self.m, at), memory, &own, stored);
         let old = old.result(self.m);
+        let old = self.read_as(at, old, element);
         let values: Vec<Value> = given.iter().map(|&v| self.element_at(at, v, &indices)).collect();
         let new = self.new_value(op, at, old, &values)?;
+        let new = self.read_as(at, new, stored);
         self.put_at(at, new, memory, &own);
         self.put_at(at, old, out, &indices);
         if !scalar {
@@ -114,6 +146,14 @@ impl Lower<'_> {
         }
         self.becomes_number(op, result, out);
         Ok(())
+    }
+
+    /// The bits of a number as one of another type.
+    fn read_as(&mut self, at: Op, number: Value, ty: Type) -> Value {
+        match self.m.value_type(number) == ty {
+            true => number,
+            false => arith::Bitcast::build(&mut Builder::before(self.m, at), number, ty).out(self.m),
+        }
     }
 
     /// What an atomic operation writes.

@@ -164,6 +164,13 @@ impl Flags<'_> {
         for &j in &order.meets {
             self.meet(nodes[j].op);
         }
+        // Programs wait for each other by their vector cores: the cube core is done before, and goes on behind.
+        for node in nodes.iter().filter(|node| node.meets && !node.holds) {
+            if self.known.cores.len() > 1 {
+                self.meet(node.op);
+                self.m.next_op(node.op).into_iter().for_each(|next| self.meet(next));
+            }
+        }
         for &Flag { from, to, last, first, .. } in &order.flags {
             self.between(from, to, nodes[last].op, nodes[first].op, around);
         }

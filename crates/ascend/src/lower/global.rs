@@ -209,7 +209,9 @@ impl Lower<'_> {
             return Err(self.refused(op));
         }
         match atomics::engine(atomic.rmw_op(self.m)) {
-            Some(kind) if !self.locked && !own => self.write(op, pointers, value, mask, Some(kind)),
+            Some(kind) if !self.locked && !own && !atomics::is_of_another_type(self.m, op) => {
+                self.write(op, pointers, value, mask, Some(kind))
+            }
             _ => self.atomic_by_scalar(op, pointers, [Some(value), None], mask),
         }
     }

@@ -15,7 +15,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::dialect::hivm::{self, CoreType as Core, Kind as H};
-use tilewright_ir::dialect::{arith, memref, tt, ttg};
+use tilewright_ir::dialect::{arith, hivm_more, memref, tt, ttg};
 use tilewright_ir::memref::MemRef;
 use tilewright_ir::{Builder, Module, Op, Opcode, Type, TypeKind, Value, ascend};
 
@@ -99,6 +99,9 @@ impl Halves<'_> {
             }
             let name = || self.m.op_name(op).to_string();
             match self.m.opcode(op) {
+                Some(Opcode::HivmMore(hivm_more::Kind::SyncBlock)) => {
+                    return Err("programs wait for each other".into());
+                }
                 Some(Opcode::HivmMore(_)) => return Err("it holds a lock".into()),
                 Some(Opcode::Memref(memref::Kind::Store)) if !self.is_local(self.m.operands(op)[1]) => {
                     return Err("its scalar unit writes to global memory".into());

@@ -38,13 +38,6 @@ pub(super) fn run(module: &mut Module) -> Result<()> {
         };
         let ops = module.all_ops(func.0);
         let Some(&first) = ops.iter().find(|&&op| together(module, op)) else { continue };
-        if let Some(&dot) = ops.iter().find(|&&op| tt::Dot::cast(module, op).is_some()) {
-            return Err(unsupported(
-                module,
-                dot,
-                "products in a kernel whose programs reach each other's buffers",
-            ));
-        }
         let [members, 1, 1] = launch::programs_of_cluster(module) else {
             return Err(unsupported(module, first, "clusters along more than the first axis of the grid"));
         };

@@ -44,10 +44,14 @@ pub(super) fn run(module: &mut Module) -> Result<()> {
             locked: false,
         };
         // (What is around the atomic operations goes with what they become.)
-        let around = atomics::locked(lower.m, func).map(|(first, last)| {
-            lower.locked = true;
-            (atomics::lock(lower.m, first), lower.m.next_op(last))
-        });
+        let around = match atomics::locked(lower.m, func) {
+            Some((first, last)) => {
+                atomics::alone(lower.m, (first, last))?;
+                lower.locked = true;
+                Some((atomics::lock(lower.m, first), lower.m.next_op(last)))
+            }
+            None => None,
+        };
         for block in lower.m.region_blocks(func.body(lower.m)).to_vec() {
             lower.block(block)?;
         }

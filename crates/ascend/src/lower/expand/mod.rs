@@ -1,6 +1,6 @@
 //! Operations that these cores have no instruction for become several that they have, on tensors still.
 //!
-//! Floats of 8 bits are bytes: what converts them computes with integers (`fp8`), products of them are of fp16, which holds them all, and everything else only moves them.
+//! Pointers of another type are what they were (`pointers`). Floats of 8 bits are bytes: what converts them computes with integers (`fp8`), products of them are of fp16, which holds them all, and everything else only moves them.
 //!
 //! ```text
 //! %y = tt.fp_to_fp %x : tensor<64xf8E5M2> -> tensor<64xf16>      =>      %0 = arith.extui %x : tensor<64xi8> to tensor<64xi16>
@@ -11,6 +11,7 @@ mod bytes;
 mod elements;
 mod fp8;
 mod functions;
+mod pointers;
 
 use tilewright_ir::dialect::tt;
 use tilewright_ir::{Diagnostic, Module, Op, Opcode};
@@ -20,6 +21,7 @@ use tilewright_ir::{Diagnostic, Module, Op, Opcode};
 /// # Errors
 /// What is not supported yet.
 pub(super) fn run(module: &mut Module) -> Result<(), Diagnostic> {
+    pointers::run(module);
     let root = module.root();
     for op in module.all_ops(root) {
         expand(module, op)?;
