@@ -431,6 +431,55 @@ def test_functions_of_a_tensor_that_is_one_number():
 
 
 @triton.jit
+def growing_product_kernel(a, x, out, steps, limit):
+    i, j = tl.arange(0, 16)[:, None], tl.arange(0, 16)[None, :]
+    left = tl.load(a + i * 16 + j).to(tl.float16)
+    v = tl.load(x + i * 16 + j)
+    n = 0
+    while tl.max(tl.max(v, 1), 0) < limit:
+        v = tl.dot(left, v.to(tl.float16)) + v
+        n += 1
+    tl.store(out + i * 16 + j, v)
+    tl.store(steps, n)
+
+
+@pytest.mark.parametrize("limit", [0.0, 30.0, 900.0])
+def test_products_as_long_as_vectors_say(limit):
+    a, x = some(16, 16, low=0, high=3), some(16, 16, low=1, high=3, seed=1)
+    out, steps = np.zeros_like(x), np.zeros(1, np.int32)
+    growing_product_kernel[(1,)](a, x, out, steps, limit)
+    want, n = x, 0
+    while want.max() < limit:
+        want, n = a @ want + want, n + 1
+    np.testing.assert_array_equal(out, want)
+    assert steps[0] == n
+
+
+@triton.jit
+def counted_products_kernel(a, b, out, n, m):
+    i, j = tl.arange(0, 16)[:, None], tl.arange(0, 16)[None, :]
+    for r in tl.range(0, m, num_stages=2):
+        total = tl.zeros((16, 16), tl.float32)
+        k = 0
+        while k < n:
+            for q in range(2):
+                left = tl.load(a + (r * 2 + q) * 256 + i * 16 + j)
+                total += tl.dot(left, tl.load(b + k * 256 + i * 16 + j))
+            k += 1
+        tl.store(out + r * 256 + i * 16 + j, total)
+
+
+@pytest.mark.parametrize(("n", "m"), [(0, 2), (2, 0), (3, 2)])
+def test_products_in_a_loop_with_a_condition(n, m):
+    a, b = (some(4, 16, 16, low=-3, high=4, dtype="float16", seed=seed) for seed in range(2))
+    out = np.ones((2, 16, 16), np.float32)
+    counted_products_kernel[(1,)](a, b, out, n, m)
+    pairs = a.astype(np.float32).reshape(2, 2, 16, 16).sum(1)
+    want = pairs[:m] @ b[:n].astype(np.float32).sum(0)
+    np.testing.assert_array_equal(out, np.concatenate([want, np.ones((2 - m, 16, 16), np.float32)]))
+
+
+@triton.jit
 def other_type_kernel(x, out, most, n, N: tl.constexpr):
     i = tl.arange(0, N)
     whole = x.to(tl.pointer_type(tl.int32))

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use rustc_hash::FxHashSet;
 use tilewright_ir::ascend::Space;
 use tilewright_ir::attrs::Truth;
 use tilewright_ir::dialect::hivm::{self, AtomicKind, CompareMode, Kind as H, ReduceKind, RoundMode};
@@ -129,6 +130,32 @@ impl View {
     /// The byte where an element along a dimension lies; addresses wrap around, as the hardware computes them.
     pub fn at(&self, d: usize, i: i64) -> i64 {
         self.base.wrapping_add(i.wrapping_mul(self.strides[d]).wrapping_mul(self.bytes))
+    }
+
+    /// Whether another view has some of the same bytes, but not the same elements in the same order.
+    pub fn is_shifted(&self, other: &View) -> bool {
+        let apart = |(from, to): (i64, i64), (first, end): (i64, i64)| to <= first || end <= from;
+        let one_memory = (self.space, self.buffer) == (other.space, other.buffer);
+        if !one_memory || apart(self.range(), other.range()) {
+            return false;
+        }
+        let bytes = |view: &View| {
+            let places = view.places();
+            let all = places.iter().flat_map(|&at| at..at + view.bytes).collect::<FxHashSet<i64>>();
+            (places, all)
+        };
+        let ((own, mine), (others, theirs)) = (bytes(self), bytes(other));
+        (own, self.bytes) != (others, other.bytes) && !mine.is_disjoint(&theirs)
+    }
+
+    /// From the lowest byte of an element to behind the highest one.
+    fn range(&self) -> (i64, i64) {
+        let (mut from, mut to) = (self.base, self.base);
+        for (&n, &stride) in self.shape.iter().zip(&self.strides) {
+            let last = (n - 1).max(0).wrapping_mul(stride).wrapping_mul(self.bytes);
+            (from, to) = (from.wrapping_add(last.min(0)), to.wrapping_add(last.max(0)));
+        }
+        (from, to.wrapping_add(self.bytes))
     }
 
     /// The byte where each element lies, in row-major order.

@@ -465,6 +465,17 @@ impl Queues {
                 // The write first: its own reads are no others'. What fills all of a buffer writes that.
                 let written = out.filled(m, op);
                 let mut touched = self.check(m, queue, op, &written, true)?;
+                // Which element comes first is not said.
+                let shifted =
+                    |operand: &Operand| matches!(operand, Operand::View(v) if v.is_shifted(&written));
+                if ins.iter().any(shifted) {
+                    let name = m.op_name(op);
+                    return Err(at(
+                        m,
+                        op,
+                        format!("{name} writes elements that it reads under other indices"),
+                    ));
+                }
                 for operand in &ins {
                     if let Operand::View(view) = operand {
                         touched += self.check(m, queue, op, view, false)?;

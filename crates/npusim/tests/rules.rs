@@ -65,6 +65,22 @@ fn vectors_without_a_barrier() {
 }
 
 #[test]
+fn what_is_read_under_other_indices_than_it_is_written() {
+    let part = "memref<?xf32, strided<[?], offset: ?>, #hivm.address_space<ub>>";
+    let of = |first: &str, at: &str| {
+        format!("%{first} = memref.subview %a[%{at}] [%c32] [%c1] : {UB} to {part}\n")
+    };
+    let flags = "hivm.hir.set_flag[<PIPE_MTE2>, <PIPE_V>, <EVENT_ID0>]\nhivm.hir.wait_flag[<PIPE_MTE2>, <PIPE_V>, <EVENT_ID0>]\n";
+    let begin =
+        ub() + &load("%a") + flags + "%c32 = arith.constant 32 : index\n%c8 = arith.constant 8 : index\n";
+    let add = |out: &str| format!("hivm.hir.vadd ins(%p, %p : {part}, {part}) outs(%{out} : {part})\n");
+    let shifted = error(&(begin.clone() + &of("p", "c0") + &of("q", "c8") + &add("q")));
+    assert!(shifted.contains("hivm.hir.vadd writes elements that it reads under other indices"), "{shifted}");
+    assert_eq!(error(&(begin.clone() + &of("p", "c0") + &of("q", "c0") + &add("q"))), "");
+    assert_eq!(error(&(begin + &of("p", "c0") + &of("q", "c32") + &add("q"))), "");
+}
+
+#[test]
 fn flags_that_nobody_raises_or_waits_for() {
     let deadlock = error(&(ub() + WAIT + &store("%a")));
     assert!(
@@ -152,4 +168,11 @@ fn locks() {
     assert!(never.contains("a lock is given back that this program has not"), "{never}");
     let kept = error(&format!("{create}{lock}"));
     assert!(kept.contains("a program ends with a lock that it has not given back"), "{kept}");
+    let meeting = "hivm.hir.sync_block[<ALL_VECTOR>, 0 : i16] tvector_pipe = <PIPE_MTE3>\n";
+    let held = error(&format!("{create}{lock}{work}{barrier}{meeting}{unlock}"));
+    assert!(
+        held.contains("programs wait for each other while this one has the lock that they take"),
+        "{held}"
+    );
+    assert_eq!(error(&format!("{create}{lock}{work}{barrier}{unlock}{barrier}{meeting}")), "");
 }

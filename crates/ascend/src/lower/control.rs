@@ -13,7 +13,7 @@ use tilewright_ir::{Builder, InsertPoint, Op, Type, Value, ascend};
 use tilewright_passes::analysis::affine::Affine;
 
 use super::global::Part;
-use super::instructions::{mmad, nd2nz};
+use super::instructions::{mmad, nd2nz, vbrc};
 use super::scalar::{Elements, Places};
 use super::vectors::{Lower, Result};
 use super::{shows_whole, unsupported};
@@ -261,14 +261,6 @@ impl Lower<'_> {
         if init.iter().chain(&results).any(|&v| self.m.is_ptr(self.element(v))) {
             return Err(unsupported(self.m, op, "pointers that a `while` loop carries"));
         }
-        let mut func = op;
-        while let Some(around) = self.m.parent_op(func).filter(|_| tt::Func::cast(self.m, func).is_none()) {
-            func = around;
-        }
-        if self.m.all_ops(func).into_iter().any(|op| tt::Dot::cast(self.m, op).is_some()) {
-            // (Its condition may be of one core alone.)
-            return Err(unsupported(self.m, op, "a `while` loop in a kernel that multiplies"));
-        }
         let tensors = |l: &Self, of: &[Value]| -> Vec<usize> {
             (0..of.len()).filter(|&i| l.is_tensor(of[i])).collect()
         };
@@ -284,6 +276,9 @@ impl Lower<'_> {
         self.block(before)?;
         let condition = self.m.last_op(before).expect("a condition ends the first block");
         let handed = self.m.operands(condition)[1..].to_vec();
+        if self.multiplies(op) {
+            self.condition_of_vectors(condition);
+        }
         for &i in &given {
             let buffer = match begin.contains(&handed[i]) {
                 true => self.buffers[&handed[i]],
@@ -305,6 +300,31 @@ impl Lower<'_> {
             self.without_tensors(repeated, &carried, &given);
         }
         Ok(())
+    }
+
+    /// Whether the kernel that an operation is in has products.
+    fn multiplies(&self, inside: Op) -> bool {
+        let mut func = inside;
+        while let Some(around) = self.m.parent_op(func).filter(|_| tt::Func::cast(self.m, func).is_none()) {
+            func = around;
+        }
+        self.m.all_ops(func).into_iter().any(|op| tt::Dot::cast(self.m, op).is_some())
+    }
+
+    /// Has one core say whether a loop goes on, which reads that where vectors have it: the cube core goes by the same number then
+    /// ([`shared_numbers`](super::shared_numbers)), whenever it comes there.
+    fn condition_of_vectors(&mut self, condition: Op) {
+        let truth = self.m.operands(condition)[0];
+        let said = self.new_buffer(condition, &[1], Type::I32, ascend::UB);
+        let mut b = Builder::before(self.m, condition);
+        let number = arith::Extui::build(&mut b, truth, Type::I32).out(b.module);
+        vbrc(&mut b, number, said, &[]);
+        let first = b.int(0, Type::INDEX);
+        let number = memref::Load::build(&mut b, said, &[first], Type::I32).result(b.module);
+        let none = b.int(0, Type::I32);
+        let goes_on = arith::Cmpi::build(&mut b, number, none, arith::CmpIPredicate::Ne, Type::I1);
+        let goes_on = goes_on.result(b.module);
+        self.m.set_operand(condition, 0, goes_on);
     }
 
     /// A new buffer in UB for what a loop hands on.

@@ -10,7 +10,7 @@
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::dialect::hivm::CoreType as Core;
-use tilewright_ir::dialect::{memref, tt, ttg};
+use tilewright_ir::dialect::{memref, scf, tt, ttg};
 use tilewright_ir::memref::MemRef;
 use tilewright_ir::{AttrKind, Builder, Module, Op, Type, TypeKind, Value, ascend};
 
@@ -38,6 +38,10 @@ fn needed(m: &Module, func: Op) -> Vec<memref::Load> {
         let mut around = Some(op);
         while let Some(op) = around.filter(|&op| op != func) {
             work.extend(m.operands(op));
+            if let Some(repeated) = scf::While::cast(m, op) {
+                let end = m.last_op(m.region_block(repeated.before(m)));
+                work.extend(end.and_then(|end| m.operands(end).first().copied()));
+            }
             around = m.parent_op(op);
         }
     }
