@@ -3,13 +3,12 @@
 use std::cell::RefCell;
 
 use crate::numbers::Number;
-use crate::real::{Parts, Real};
 use crate::record::{Binary as B, Compare as C, Convert, Recorder, Word};
-use crate::soft::{self, Rounding};
+use crate::soft::{self, Rounding, infinity_of, magnitude_of};
 use crate::{Accuracy, Function, Type, elementary, integers};
 
-/// A function's result, of integers that have the width of the table's type; `None` for one that is not here: Bessel functions of any order, and of fp64 what is rounded in a
-/// direction, roots, remainders, products that are added to once, and what is not accurate enough.
+/// A function's result, of integers that have the width of the table's type; `None` for one that is not here: Bessel functions of any order, and of fp64 remainders, `fma`, and
+/// what is not accurate enough.
 pub fn record<R: Recorder>(r: &mut R, function: &Function, args: &[R::Value]) -> Option<R::Value> {
     let &x = args.first()?;
     if let Some(made) = integers::record(r, function, args) {
@@ -39,7 +38,8 @@ pub fn record<R: Recorder>(r: &mut R, function: &Function, args: &[R::Value]) ->
     let double = function.params.iter().chain([&function.result]).any(|&ty| ty == Type::F64);
     simple(r, name, args)
         .or_else(|| if double { of_double(r, function, args) } else { conversion(r, function, args, result) })
-        .or_else(|| if double { plain(r, name, args) } else { arithmetic(r, name, args) })
+        .or_else(|| if double { plain(r, name, args) } else { None })
+        .or_else(|| arithmetic(r, name, args))
 }
 
 /// Functions that are computed in fp64 and rounded once; those of fp64 that are not within 4 units in the last place so are left out.
@@ -91,7 +91,6 @@ fn of_double<R: Recorder>(r: &mut R, function: &Function, args: &[R::Value]) -> 
     let &x = args.first()?;
     let name = function.name;
     match name {
-        "ilogb" | "logb" => return Some(exponent_of_double(r, name, x)),
         "llrint" => return Some(saturated(r, x, "rint", Type::I64)),
         "llround" => return Some(saturated(r, x, "round", Type::I64)),
         _ => {}
@@ -122,8 +121,11 @@ fn of_double<R: Recorder>(r: &mut R, function: &Function, args: &[R::Value]) -> 
             let wide = r.convert(Convert::Zero, x, Word::I64);
             Some(r.convert(Convert::Float, wide, Word::F64))
         }
-        (Type::I64, _) if rounding == Rounding::Nearest => Some(r.convert(Convert::Float, x, Word::F64)),
-        (Type::U64, _) if rounding == Rounding::Nearest => {
+        (Type::I64 | Type::U64, _) if rounding != Rounding::Nearest => {
+            Some(soft::float_of(r, x, function.params[0] == Type::I64, Word::F64, rounding))
+        }
+        (Type::I64, _) => Some(r.convert(Convert::Float, x, Word::F64)),
+        (Type::U64, _) => {
             let (high, low) = (r.with(B::ShrU, x, 32), r.with(B::And, x, 0xffff_ffff));
             let [high, low] = [high, low].map(|v| r.convert(Convert::Float, v, Word::F64));
             let scale = r.number(2f64.powi(32), Word::F64);
@@ -169,34 +171,6 @@ fn saturated<R: Recorder>(r: &mut R, x: R::Value, how: &str, to: Type) -> R::Val
     let highest = r.integer(if bits == 64 { i64::MIN } else { 1 << 31 }, Word::I64);
     let value = r.select(nan, highest, value);
     if bits == 64 { value } else { r.convert(Convert::Low, value, Word::I32) }
-}
-
-/// The exponent of a number of fp64, as an integer or as such a number.
-fn exponent_of_double<R: Recorder>(r: &mut R, name: &str, x: R::Value) -> R::Value {
-    let (exponent, size) = {
-        let r = RefCell::new(&mut *r);
-        let a = Number::new(&r, x).magnitude();
-        let n = |c| a.number(c);
-        let small = a.below(n(f64::MIN_POSITIVE));
-        let (_, e) = Real::choose(small, || a * n(2f64.powi(54)), || a).parts();
-        (Real::choose(small, || e - n(54.0), || e).v, a.v)
-    };
-    let [none, endless] = [0.0, f64::INFINITY].map(|c| r.number(c, Word::F64));
-    let something = r.compare(C::NotF, size, none);
-    let finite = r.compare(C::LessF, size, endless);
-    if name == "logb" {
-        let least = r.number(f64::NEG_INFINITY, Word::F64);
-        // (NaN stays what it is.)
-        let made = r.select(finite, exponent, size);
-        return r.select(something, made, least);
-    }
-    let nan = r.compare(C::NotF, x, x);
-    let exponent = r.convert(Convert::Whole, exponent, Word::I32);
-    let (least, most) =
-        (r.integer(i64::from(i32::MIN), Word::I32), r.integer(i64::from(i32::MAX), Word::I32));
-    let made = r.select(finite, exponent, most);
-    let made = r.select(something, made, least);
-    r.select(nan, least, made)
 }
 
 /// Arithmetic of fp64 that is rounded to the nearest, which is what instructions do.
@@ -258,16 +232,6 @@ fn truth<R: Recorder>(r: &mut R, name: &str, x: R::Value) -> Option<R::Value> {
     })
 }
 
-/// All bits of a float but its sign.
-fn magnitude_of(word: Word) -> i64 {
-    i64::MAX >> (64 - word.bits())
-}
-
-/// The bits of an infinity.
-fn infinity_of(word: Word) -> i64 {
-    magnitude_of(word) >> word.fraction() << word.fraction()
-}
-
 /// The magnitude of a number with the sign of another.
 fn signed_as<R: Recorder>(r: &mut R, x: R::Value, sign: R::Value) -> R::Value {
     let word = r.word(x);
@@ -280,7 +244,7 @@ fn signed_as<R: Recorder>(r: &mut R, x: R::Value, sign: R::Value) -> R::Value {
 /// What needs no rounding.
 fn simple<R: Recorder>(r: &mut R, name: &str, args: &[R::Value]) -> Option<R::Value> {
     let word = r.word(*args.first()?);
-    if word == Word::F64 && ["fmod", "remainder", "ldexp", "scalbn", "ilogb", "logb"].contains(&name) {
+    if word == Word::F64 && ["fmod", "remainder"].contains(&name) {
         return None;
     }
     Some(match (name, args) {
@@ -311,8 +275,8 @@ fn simple<R: Recorder>(r: &mut R, name: &str, args: &[R::Value]) -> Option<R::Va
         }
         ("logb", &[x]) => {
             let (exponent, [zero, infinite, nan]) = soft::exponent(r, x);
-            let exponent = r.convert(Convert::Float, exponent, Word::F32);
-            let (least, most) = (r.number(f64::NEG_INFINITY, Word::F32), r.number(f64::INFINITY, Word::F32));
+            let exponent = r.convert(Convert::Float, exponent, word);
+            let (least, most) = (r.number(f64::NEG_INFINITY, word), r.number(f64::INFINITY, word));
             let made = r.select(zero, least, exponent);
             let made = r.select(infinite, most, made);
             r.select(nan, x, made)
@@ -418,7 +382,7 @@ fn conversion<R: Recorder>(
         (true, false) => Some(soft::whole(r, x, result, to_signed, rounding)),
         (false, true) => {
             let signed = matches!(function.params[0], Type::I32 | Type::I64);
-            Some(soft::float_of(r, x, signed, rounding))
+            Some(soft::float_of(r, x, signed, Word::F32, rounding))
         }
         _ => None,
     }
@@ -426,6 +390,7 @@ fn conversion<R: Recorder>(
 
 /// Arithmetic with a rounding of its own.
 fn arithmetic<R: Recorder>(r: &mut R, name: &str, args: &[R::Value]) -> Option<R::Value> {
+    let word = r.word(*args.first()?);
     let (base, rounding) = match name {
         "sqrt" | "fma" => (name, Rounding::Nearest),
         _ => rounding(name)?,
@@ -433,18 +398,18 @@ fn arithmetic<R: Recorder>(r: &mut R, name: &str, args: &[R::Value]) -> Option<R
     Some(match (base, args) {
         ("add", &[x, y]) => soft::sum(r, x, y, rounding),
         ("sub", &[x, y]) => {
-            let bits = r.convert(Convert::Bits, y, Word::I32);
-            let bits = r.with(B::Xor, bits, i64::from(i32::MIN));
-            let minus = r.convert(Convert::Bits, bits, Word::F32);
+            let bits = r.convert(Convert::Bits, y, word.whole());
+            let bits = r.with(B::Xor, bits, !magnitude_of(word));
+            let minus = r.convert(Convert::Bits, bits, word);
             soft::sum(r, x, minus, rounding)
         }
         ("mul", &[x, y]) => soft::multiply(r, x, y, rounding),
         ("div", &[x, y]) => soft::divide(r, x, y, rounding),
         ("rcp", &[x]) => {
-            let one = r.number(1.0, Word::F32);
+            let one = r.number(1.0, word);
             soft::divide(r, one, x, rounding)
         }
-        ("fma", &[x, y, z]) => soft::fma(r, x, y, z, rounding),
+        ("fma", &[x, y, z]) if word == Word::F32 => soft::fma(r, x, y, z, rounding),
         ("sqrt", &[x]) => soft::sqrt(r, x, rounding),
         _ => return None,
     })

@@ -4,20 +4,21 @@ use super::{
     Number, Parts, Rounding, TERM, both, infinity, jammed, nan_where, normalized, parts, rounded,
     with_sticky, zero,
 };
+use crate::integers;
 use crate::record::{Binary as B, Compare as C, Recorder, Word};
 
 /// `x + y`.
 pub fn sum<R: Recorder>(r: &mut R, x: R::Value, y: R::Value, rounding: Rounding) -> R::Value {
     let (a, b) = (parts(r, x), parts(r, y));
-    let added = added(r, a.number, b.number, rounding);
+    let added = added(r, a.number, b.number, r.word(x), rounding);
     with_infinities(r, added, &a, &b)
 }
 
-/// `x · y + z`, rounded once.
+/// `x · y + z` of fp32, rounded once.
 pub fn fma<R: Recorder>(r: &mut R, x: R::Value, y: R::Value, z: R::Value, rounding: Rounding) -> R::Value {
     let (a, b, c) = (parts(r, x), parts(r, y), parts(r, z));
     let product = product(r, &a, &b);
-    let made = added(r, product, c.number, rounding);
+    let made = added(r, product, c.number, r.word(x), rounding);
     // The product as one that is infinite or NaN where it is.
     let (one, none) = (r.integer(1, Word::I64), r.integer(0, Word::I64));
     let either = |r: &mut R, x: R::Value, y: R::Value| {
@@ -36,10 +37,14 @@ pub fn fma<R: Recorder>(r: &mut R, x: R::Value, y: R::Value, z: R::Value, roundi
 
 /// `x · y`.
 pub fn multiply<R: Recorder>(r: &mut R, x: R::Value, y: R::Value, rounding: Rounding) -> R::Value {
+    let word = r.word(x);
     let (a, b) = (parts(r, x), parts(r, y));
-    let product = product(r, &a, &b);
-    let made = rounded(r, product, rounding);
-    let endless = infinity(r, product.sign);
+    let product = match word {
+        Word::F64 => wide_product(r, &a, &b),
+        _ => product(r, &a, &b),
+    };
+    let made = rounded(r, product, word, rounding);
+    let endless = infinity(r, product.sign, word);
     let made = r.select(a.infinite, endless, made);
     let made = r.select(b.infinite, endless, made);
     let (lost, gone) = (both(r, a.infinite, b.zero), both(r, b.infinite, a.zero));
@@ -48,22 +53,26 @@ pub fn multiply<R: Recorder>(r: &mut R, x: R::Value, y: R::Value, rounding: Roun
 
 /// `x / y`.
 pub fn divide<R: Recorder>(r: &mut R, x: R::Value, y: R::Value, rounding: Rounding) -> R::Value {
+    let word = r.word(x);
     let (a, b) = (parts(r, x), parts(r, y));
     let sign = r.binary(B::Xor, a.number.sign, b.number.sign);
-    let (dividend, divisor) = (normalized(r, a.number, 61), normalized(r, b.number, 23));
-    // (By zero it is something else below.)
     let one = r.integer(1, Word::I64);
-    let by = r.select(b.zero, one, divisor.integer);
-    let quotient = r.binary(B::DivU, dividend.integer, by);
-    let back = r.binary(B::Mul, quotient, by);
-    let rest = r.binary(B::Sub, dividend.integer, back);
-    // (38 bits or 39, one more for what is left.)
-    let doubled = r.with(B::Shl, quotient, 1);
-    let integer = with_sticky(r, doubled, rest);
-    let exponent = r.binary(B::Sub, dividend.exponent, divisor.exponent);
+    let (integer, exponent) = if word == Word::F64 {
+        long_quotient(r, a.number, b.number)
+    } else {
+        let (dividend, divisor) = (normalized(r, a.number, 61), normalized(r, b.number, 23));
+        // (By zero it is something else below.)
+        let by = r.select(b.zero, one, divisor.integer);
+        let quotient = r.binary(B::DivU, dividend.integer, by);
+        let back = r.binary(B::Mul, quotient, by);
+        let rest = r.binary(B::Sub, dividend.integer, back);
+        // (38 bits or 39, one more for what is left.)
+        let doubled = r.with(B::Shl, quotient, 1);
+        (with_sticky(r, doubled, rest), r.binary(B::Sub, dividend.exponent, divisor.exponent))
+    };
     let exponent = r.with(B::Add, exponent, -1);
-    let made = rounded(r, Number { sign, exponent, integer }, rounding);
-    let (endless, none) = (infinity(r, sign), zero(r, sign));
+    let made = rounded(r, Number { sign, exponent, integer }, word, rounding);
+    let (endless, none) = (infinity(r, sign, word), zero(r, sign, word));
     let made = r.select(a.zero, none, made);
     let made = r.select(b.zero, endless, made);
     let made = r.select(b.infinite, none, made);
@@ -72,36 +81,69 @@ pub fn divide<R: Recorder>(r: &mut R, x: R::Value, y: R::Value, rounding: Roundi
     nan_where(r, made, &[a.nan, b.nan, no, neither])
 }
 
+/// A quotient of numbers of 53 bits, bit by bit, one bit more for what is left, and its exponent but for that bit.
+fn long_quotient<R: Recorder>(
+    r: &mut R,
+    a: Number<R::Value>,
+    b: Number<R::Value>,
+) -> (R::Value, R::Value) {
+    const BITS: i64 = 57;
+    let (a, b) = (normalized(r, a, 52), normalized(r, b, 52));
+    let (mut quotient, mut rest) = (r.integer(0, Word::I64), a.integer);
+    for bit in (0..BITS).rev() {
+        let less = r.compare(C::LessS, rest, b.integer);
+        let left = r.binary(B::Sub, rest, b.integer);
+        let more = r.with(B::Or, quotient, 1 << bit);
+        rest = r.select(less, rest, left);
+        quotient = r.select(less, quotient, more);
+        rest = r.with(B::Shl, rest, 1);
+    }
+    let doubled = r.with(B::Shl, quotient, 1);
+    let exponent = r.binary(B::Sub, a.exponent, b.exponent);
+    (with_sticky(r, doubled, rest), r.with(B::Add, exponent, 1 - BITS))
+}
+
 /// The square root.
 pub fn sqrt<R: Recorder>(r: &mut R, x: R::Value, rounding: Rounding) -> R::Value {
+    let word = r.word(x);
+    let fraction = i64::from(word.fraction());
     let a = parts(r, x);
-    let n = normalized(r, a.number, TERM);
-    // With an even exponent; (61 bits at most).
+    let n = normalized(r, a.number, fraction);
+    // With an even exponent.
     let odd = r.with(B::And, n.exponent, 1);
     let is_odd = r.is(odd, 1);
     let doubled = r.with(B::Shl, n.integer, 1);
     let integer = r.select(is_odd, doubled, n.integer);
     let exponent = r.binary(B::Sub, n.exponent, odd);
     let exponent = r.with(B::ShrS, exponent, 1);
-    // Bit by bit, from the highest on: the root, and what is left of the number.
-    let (mut root, mut rest) = (r.integer(0, Word::I64), integer);
-    for bit in (0..=30).rev() {
-        let by = r.with(B::Shl, root, bit + 1);
-        let taken = r.with(B::Add, by, 1 << (2 * bit));
+    // Two bits of the number are one of the root, and behind them zeros: the root, and what is left of the number.
+    let (pairs, zeros) = ((fraction + 3) / 2, fraction / 2 + 4);
+    let none = r.integer(0, Word::I64);
+    let (mut root, mut rest) = (none, none);
+    for step in 0..pairs + zeros {
+        rest = r.with(B::Shl, rest, 2);
+        if step < pairs {
+            let pair = r.with(B::ShrU, integer, 2 * (pairs - 1 - step));
+            let pair = r.with(B::And, pair, 3);
+            rest = r.binary(B::Or, rest, pair);
+        }
+        let by = r.with(B::Shl, root, 2);
+        let taken = r.with(B::Or, by, 1);
         let less = r.compare(C::LessS, rest, taken);
         let left = r.binary(B::Sub, rest, taken);
-        let more = r.with(B::Or, root, 1 << bit);
         rest = r.select(less, rest, left);
-        root = r.select(less, root, more);
+        let doubled = r.with(B::Shl, root, 1);
+        let more = r.with(B::Or, doubled, 1);
+        root = r.select(less, doubled, more);
     }
     let root = r.with(B::Shl, root, 1);
     let integer = with_sticky(r, root, rest);
-    let exponent = r.with(B::Add, exponent, -1);
-    let sign = r.integer(0, Word::I64);
-    let made = rounded(r, Number { sign, exponent, integer }, rounding);
+    let exponent = r.with(B::Add, exponent, -1 - zeros);
+    let sign = none;
+    let made = rounded(r, Number { sign, exponent, integer }, word, rounding);
     let made = r.select(a.zero, x, made);
     let negative = r.is(a.number.sign, 1);
-    let none = r.number(f64::NAN, Word::F32);
+    let none = r.number(f64::NAN, word);
     let wrong = r.select(negative, none, made);
     // (The root of minus zero is that.)
     let made = r.select(a.zero, made, wrong);
@@ -110,21 +152,21 @@ pub fn sqrt<R: Recorder>(r: &mut R, x: R::Value, rounding: Rounding) -> R::Value
     nan_where(r, made, &[a.nan])
 }
 
-/// What is left of `x` when it is divided by `y` toward zero: exact.
+/// What is left of `x`, of fp32, when it is divided by `y` toward zero: exact.
 pub fn fmod<R: Recorder>(r: &mut R, x: R::Value, y: R::Value) -> R::Value {
     let (a, b) = (parts(r, x), parts(r, y));
     let (n, by) = (normalized(r, a.number, 23), normalized(r, b.number, 23));
     let apart = r.binary(B::Sub, n.exponent, by.exponent);
     let left = left_of(r, n.integer, by.integer, apart, b.zero);
     let found = Number { sign: n.sign, exponent: by.exponent, integer: left };
-    let made = rounded(r, found, Rounding::Zero);
+    let made = rounded(r, found, r.word(x), Rounding::Zero);
     let none = r.integer(0, Word::I64);
     let less = r.compare(C::LessS, apart, none);
     let made = r.select(less, x, made);
     divided(r, made, x, &a, &b)
 }
 
-/// What is left of `x` when it is divided by `y` to the nearest, halves to even: exact.
+/// What is left of `x`, of fp32, when it is divided by `y` to the nearest, halves to even: exact.
 pub fn remainder<R: Recorder>(r: &mut R, x: R::Value, y: R::Value) -> R::Value {
     let (a, b) = (parts(r, x), parts(r, y));
     let (n, by) = (normalized(r, a.number, 23), normalized(r, b.number, 24));
@@ -147,10 +189,10 @@ pub fn remainder<R: Recorder>(r: &mut R, x: R::Value, y: R::Value) -> R::Value {
     let turned = r.with(B::Xor, n.sign, 1);
     let integer = r.select(over, other, left);
     let sign = r.select(over, turned, n.sign);
-    let made = rounded(r, Number { sign, exponent: by.exponent, integer }, Rounding::Zero);
+    let made = rounded(r, Number { sign, exponent: by.exponent, integer }, r.word(x), Rounding::Zero);
     // (Zero has the dividend's sign.)
     let none = r.is(integer, 0);
-    let nothing = zero(r, n.sign);
+    let nothing = zero(r, n.sign, r.word(x));
     let made = r.select(none, nothing, made);
     let near = r.integer(0, Word::I64);
     let less = r.compare(C::LessS, apart, near);
@@ -204,8 +246,30 @@ fn product<R: Recorder>(r: &mut R, a: &Parts<R::Value>, b: &Parts<R::Value>) -> 
     Number { sign, exponent, integer }
 }
 
-/// The rounded sum of two finite numbers of up to 48 bits.
-fn added<R: Recorder>(r: &mut R, a: Number<R::Value>, b: Number<R::Value>, rounding: Rounding) -> R::Value {
+/// The product of two finite numbers of 53 bits: its upper half, with whether there is anything behind it.
+fn wide_product<R: Recorder>(r: &mut R, a: &Parts<R::Value>, b: &Parts<R::Value>) -> Number<R::Value> {
+    let sign = r.binary(B::Xor, a.number.sign, b.number.sign);
+    // With 59 bits each there are 118, of which 54 are above the lower word.
+    let (x, y) = (normalized(r, a.number, 58), normalized(r, b.number, 58));
+    let upper = integers::upper_product(r, x.integer, y.integer, true);
+    let lower = r.binary(B::Mul, x.integer, y.integer);
+    // A few bits more than these.
+    let (upper, top) = (r.with(B::Shl, upper, 6), r.with(B::ShrU, lower, 58));
+    let integer = r.binary(B::Or, upper, top);
+    let rest = r.with(B::And, lower, (1 << 58) - 1);
+    let integer = with_sticky(r, integer, rest);
+    let exponent = r.binary(B::Add, x.exponent, y.exponent);
+    Number { sign, exponent: r.with(B::Add, exponent, 58), integer }
+}
+
+/// The rounded sum of two finite numbers of up to 53 bits, or of one of 48 and one of fewer.
+fn added<R: Recorder>(
+    r: &mut R,
+    a: Number<R::Value>,
+    b: Number<R::Value>,
+    word: Word,
+    rounding: Rounding,
+) -> R::Value {
     let (a, b) = (normalized(r, a, TERM), normalized(r, b, TERM));
     let swapped = r.compare(C::LessS, a.exponent, b.exponent);
     let mut pick = |x, y| (r.select(swapped, y, x), r.select(swapped, x, y));
@@ -229,7 +293,7 @@ fn added<R: Recorder>(r: &mut R, a: Number<R::Value>, b: Number<R::Value>, round
     let of_nothing = r.select(alike, a.sign, down);
     let nothing = r.is(integer, 0);
     let sign = r.select(nothing, of_nothing, sign);
-    rounded(r, Number { sign, exponent, integer }, rounding)
+    rounded(r, Number { sign, exponent, integer }, word, rounding)
 }
 
 /// A sum, where a term is infinite or NaN.
@@ -239,7 +303,8 @@ fn with_infinities<R: Recorder>(
     a: &Parts<R::Value>,
     b: &Parts<R::Value>,
 ) -> R::Value {
-    let (first, second) = (infinity(r, a.number.sign), infinity(r, b.number.sign));
+    let word = r.word(made);
+    let (first, second) = (infinity(r, a.number.sign, word), infinity(r, b.number.sign, word));
     let made = r.select(b.infinite, second, made);
     let made = r.select(a.infinite, first, made);
     let two = both(r, a.infinite, b.infinite);

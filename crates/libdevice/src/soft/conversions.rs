@@ -1,12 +1,18 @@
-//! Between fp32 and integers, and numbers times a power of two.
+//! Between floats and integers, and numbers times a power of two.
 
 use super::{
     Number, Rounding, incremented, infinity, jammed, nan_where, normalized, parts, rounded, with_sticky,
 };
 use crate::record::{Binary as B, Compare as C, Convert, Recorder, Word};
 
-/// An integer in fp32.
-pub fn float_of<R: Recorder>(r: &mut R, x: R::Value, signed: bool, rounding: Rounding) -> R::Value {
+/// An integer as a float.
+pub fn float_of<R: Recorder>(
+    r: &mut R,
+    x: R::Value,
+    signed: bool,
+    to: Word,
+    rounding: Rounding,
+) -> R::Value {
     let wide = r.convert(if signed { Convert::Sign } else { Convert::Zero }, x, Word::I64);
     let none = r.integer(0, Word::I64);
     let (sign, magnitude) = if signed {
@@ -26,30 +32,16 @@ pub fn float_of<R: Recorder>(r: &mut R, x: R::Value, signed: bool, rounding: Rou
     let integer = r.select(fits, magnitude, less);
     let four = r.integer(4, Word::I64);
     let exponent = r.select(fits, none, four);
-    rounded(r, Number { sign, exponent, integer }, rounding)
+    rounded(r, Number { sign, exponent, integer }, to, rounding)
 }
 
 /// A number of fp64 in fp32.
 pub fn narrowed<R: Recorder>(r: &mut R, x: R::Value, rounding: Rounding) -> R::Value {
-    const INFINITE: i64 = 0x7ff << 52;
-    let bits = r.convert(Convert::Bits, x, Word::I64);
-    let sign = r.with(B::ShrU, bits, 63);
-    let magnitude = r.with(B::And, bits, i64::MAX);
-    let field = r.with(B::ShrU, magnitude, 52);
-    let fraction = r.with(B::And, magnitude, (1 << 52) - 1);
-    let small = r.is(field, 0);
-    let whole = r.with(B::Or, fraction, 1 << 52);
-    let integer = r.select(small, fraction, whole);
-    let one = r.integer(1, Word::I64);
-    let field = r.select(small, one, field);
-    let exponent = r.with(B::Add, field, -1075);
-    let made = rounded(r, Number { sign, exponent, integer }, rounding);
-    let endless = infinity(r, sign);
-    let infinite = r.is(magnitude, INFINITE);
-    let made = r.select(infinite, endless, made);
-    let limit = r.integer(INFINITE, Word::I64);
-    let nan = r.compare(C::LessS, limit, magnitude);
-    nan_where(r, made, &[nan])
+    let a = parts(r, x);
+    let made = rounded(r, a.number, Word::F32, rounding);
+    let endless = infinity(r, a.number.sign, Word::F32);
+    let made = r.select(a.infinite, endless, made);
+    nan_where(r, made, &[a.nan])
 }
 
 /// A number of fp32 as an integer, the nearest that there is where it is beyond these; of NaN 0 in 32 bits, the highest bit in 64 (as `cvt` has it).
@@ -100,13 +92,13 @@ pub fn whole<R: Recorder>(r: &mut R, x: R::Value, to: Word, signed: bool, roundi
 pub fn scaled<R: Recorder>(r: &mut R, x: R::Value, power: R::Value) -> R::Value {
     let a = parts(r, x);
     let power = r.convert(Convert::Sign, power, Word::I64);
-    let (most, least) = (r.integer(1000, Word::I64), r.integer(-1000, Word::I64));
+    let (most, least) = (r.integer(3000, Word::I64), r.integer(-3000, Word::I64));
     let above = r.compare(C::LessS, most, power);
     let power = r.select(above, most, power);
     let below = r.compare(C::LessS, power, least);
     let power = r.select(below, least, power);
     let exponent = r.binary(B::Add, a.number.exponent, power);
-    let made = rounded(r, Number { exponent, ..a.number }, Rounding::Nearest);
+    let made = rounded(r, Number { exponent, ..a.number }, r.word(x), Rounding::Nearest);
     let made = r.select(a.zero, x, made);
     let made = r.select(a.infinite, x, made);
     r.select(a.nan, x, made)
@@ -115,7 +107,8 @@ pub fn scaled<R: Recorder>(r: &mut R, x: R::Value, power: R::Value) -> R::Value 
 /// The power of two that a number begins with, and whether it has none since it is zero, infinite, or NaN.
 pub fn exponent<R: Recorder>(r: &mut R, x: R::Value) -> (R::Value, [R::Value; 3]) {
     let a = parts(r, x);
-    let n = normalized(r, a.number, 23);
-    let exponent = r.with(B::Add, n.exponent, 23);
+    let top = i64::from(r.word(x).fraction());
+    let n = normalized(r, a.number, top);
+    let exponent = r.with(B::Add, n.exponent, top);
     (r.convert(Convert::Low, exponent, Word::I32), [a.zero, a.infinite, a.nan])
 }

@@ -1,4 +1,4 @@
-//! Arithmetic of fp32 in integers of 64 bits, rounded once, in whatever direction: for targets whose instructions promise less.
+//! Arithmetic of fp32 and fp64 in integers of 64 bits, rounded once, in whatever direction: for targets whose instructions promise less.
 //!
 //! A number is taken apart into a sign, an integer and a power of two, computed with exactly but for a lowest bit that says whether anything is behind it, and put together again.
 //! Shifts are by constants, of which a value takes those that it needs, so that vectors without shifts of their own for each element can do it.
@@ -36,7 +36,7 @@ struct Number<V> {
     integer: V,
 }
 
-/// What a number of fp32 is.
+/// What a number is.
 struct Parts<V> {
     /// As a number that it is where it is finite.
     number: Number<V>,
@@ -52,24 +52,39 @@ const TERM: i64 = 59;
 const TOP: i64 = 61;
 
 /// The bits of an infinity.
-const INFINITY: i64 = 0x7f80_0000;
+pub(crate) const fn infinity_of(word: Word) -> i64 {
+    magnitude_of(word) >> word.fraction() << word.fraction()
+}
+
+/// All bits of a float but its sign.
+pub(crate) const fn magnitude_of(word: Word) -> i64 {
+    i64::MAX >> (64 - word.bits())
+}
+
+/// The power of two that the least number is.
+const fn least_of(word: Word) -> i64 {
+    let bias = infinity_of(word) >> word.fraction() >> 1;
+    1 - bias - word.fraction() as i64
+}
 
 fn parts<R: Recorder>(r: &mut R, x: R::Value) -> Parts<R::Value> {
-    let bits = r.convert(Convert::Bits, x, Word::I32);
+    let word = r.word(x);
+    let fraction_bits = i64::from(word.fraction());
+    let bits = r.convert(Convert::Bits, x, word.whole());
     let bits = r.convert(Convert::Zero, bits, Word::I64);
-    let sign = r.with(B::ShrU, bits, 31);
-    let magnitude = r.with(B::And, bits, 0x7fff_ffff);
-    let field = r.with(B::ShrU, magnitude, 23);
-    let fraction = r.with(B::And, magnitude, 0x7f_ffff);
+    let sign = r.with(B::ShrU, bits, i64::from(word.bits()) - 1);
+    let magnitude = r.with(B::And, bits, magnitude_of(word));
+    let field = r.with(B::ShrU, magnitude, fraction_bits);
+    let fraction = r.with(B::And, magnitude, (1 << fraction_bits) - 1);
     let small = r.is(field, 0);
-    let whole = r.with(B::Or, fraction, 1 << 23);
+    let whole = r.with(B::Or, fraction, 1 << fraction_bits);
     let integer = r.select(small, fraction, whole);
     let one = r.integer(1, Word::I64);
     let field = r.select(small, one, field);
-    let exponent = r.with(B::Add, field, -150);
-    let infinity = r.integer(INFINITY, Word::I64);
+    let exponent = r.with(B::Add, field, least_of(word) - 1);
+    let infinity = r.integer(infinity_of(word), Word::I64);
     let nan = r.compare(C::LessU, infinity, magnitude);
-    let infinite = r.is(magnitude, INFINITY);
+    let infinite = r.is(magnitude, infinity_of(word));
     let zero = r.is(magnitude, 0);
     Parts { number: Number { sign, exponent, integer }, nan, infinite, zero }
 }
@@ -112,31 +127,35 @@ fn with_sticky<R: Recorder>(r: &mut R, integer: R::Value, rest: R::Value) -> R::
     r.select(exact, integer, sticky)
 }
 
-/// A number rounded to fp32.
-fn rounded<R: Recorder>(r: &mut R, n: Number<R::Value>, rounding: Rounding) -> R::Value {
-    // So many bits more than fp32 has.
-    const REST: i64 = TOP - 23;
+/// A number rounded to a format.
+fn rounded<R: Recorder>(r: &mut R, n: Number<R::Value>, word: Word, rounding: Rounding) -> R::Value {
+    let fraction_bits = i64::from(word.fraction());
+    // So many bits more than there are.
+    let rest = TOP - fraction_bits;
     let none = r.is(n.integer, 0);
     let n = normalized(r, n, TOP);
-    let unit = r.with(B::Add, n.exponent, REST);
-    let least = r.integer(-149, Word::I64);
+    let unit = r.with(B::Add, n.exponent, rest);
+    let least = r.integer(least_of(word), Word::I64);
     let small = r.compare(C::LessS, unit, least);
     let missing = r.binary(B::Sub, least, unit);
     let zero = r.integer(0, Word::I64);
     let missing = r.select(small, missing, zero);
     let unit = r.select(small, least, unit);
     let integer = jammed(r, n.integer, missing);
-    let kept = incremented(r, integer, n.sign, REST, rounding);
+    let kept = incremented(r, integer, n.sign, rest, rounding);
     // (The highest bit of what is kept is one more in the exponent's field; without it the number is subnormal.)
-    let field = r.with(B::Add, unit, 149);
-    let field = r.with(B::Shl, field, 23);
+    let place = r.with(B::Add, unit, -least_of(word));
+    let field = r.with(B::Shl, place, fraction_bits);
     let bits = r.binary(B::Add, field, kept);
+    let infinity = r.integer(infinity_of(word), Word::I64);
+    let most = r.integer((infinity_of(word) >> fraction_bits) - 2, Word::I64);
+    let far = r.compare(C::LessS, most, place);
+    let bits = r.select(far, infinity, bits);
     let bits = r.select(none, zero, bits);
-    let infinity = r.integer(INFINITY, Word::I64);
     let finite = r.compare(C::LessS, bits, infinity);
     let beyond = match rounding {
         Rounding::Nearest | Rounding::Away => infinity,
-        Rounding::Zero | Rounding::Odd => r.integer(INFINITY - 1, Word::I64),
+        Rounding::Zero | Rounding::Odd => r.integer(infinity_of(word) - 1, Word::I64),
         Rounding::Up => r.binary(B::Sub, infinity, n.sign),
         Rounding::Down => {
             let less = r.with(B::Add, infinity, -1);
@@ -144,9 +163,7 @@ fn rounded<R: Recorder>(r: &mut R, n: Number<R::Value>, rounding: Rounding) -> R
         }
     };
     let bits = r.select(finite, bits, beyond);
-    let sign = r.with(B::Shl, n.sign, 31);
-    let bits = r.binary(B::Or, bits, sign);
-    float(r, bits)
+    float(r, n.sign, bits, word)
 }
 
 /// An integer without its lowest bits, one more where these say so.
@@ -188,28 +205,29 @@ fn incremented<R: Recorder>(
     r.select(more, next, kept)
 }
 
-/// The fp32 of the low half of 64 bits.
-fn float<R: Recorder>(r: &mut R, bits: R::Value) -> R::Value {
-    let bits = r.convert(Convert::Low, bits, Word::I32);
-    r.convert(Convert::Bits, bits, Word::F32)
+/// The float of a sign and of all other bits.
+fn float<R: Recorder>(r: &mut R, sign: R::Value, bits: R::Value, word: Word) -> R::Value {
+    let sign = r.with(B::Shl, sign, i64::from(word.bits()) - 1);
+    let bits = r.binary(B::Or, bits, sign);
+    let bits = r.convert(Convert::Low, bits, word.whole());
+    r.convert(Convert::Bits, bits, word)
 }
 
 /// An infinity of a sign.
-fn infinity<R: Recorder>(r: &mut R, sign: R::Value) -> R::Value {
-    let sign = r.with(B::Shl, sign, 31);
-    let bits = r.with(B::Or, sign, INFINITY);
-    float(r, bits)
+fn infinity<R: Recorder>(r: &mut R, sign: R::Value, word: Word) -> R::Value {
+    let bits = r.integer(infinity_of(word), Word::I64);
+    float(r, sign, bits, word)
 }
 
 /// A zero of a sign.
-fn zero<R: Recorder>(r: &mut R, sign: R::Value) -> R::Value {
-    let bits = r.with(B::Shl, sign, 31);
-    float(r, bits)
+fn zero<R: Recorder>(r: &mut R, sign: R::Value, word: Word) -> R::Value {
+    let bits = r.integer(0, Word::I64);
+    float(r, sign, bits, word)
 }
 
 /// NaN where one of these holds.
 fn nan_where<R: Recorder>(r: &mut R, value: R::Value, truths: &[R::Value]) -> R::Value {
-    let nan = r.number(f64::NAN, Word::F32);
+    let nan = r.number(f64::NAN, r.word(value));
     truths.iter().fold(value, |value, &truth| r.select(truth, nan, value))
 }
 
