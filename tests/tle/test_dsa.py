@@ -427,6 +427,28 @@ def test_matmul_through_the_memories_of_the_cube_core(everywhere, dtype):
 
 
 @triton.jit
+def product_of_two_uses_kernel(a, b, out, half):
+    held = tle.dsa.alloc([16, 16], tl.float32, tle.dsa.ascend.UB)
+    tle.dsa.copy(at(a, 16, 16), held, [16, 16])
+    tle.dsa.add(held, held, held)
+    left = tle.dsa.to_buffer(tle.dsa.to_tensor(held).to(tl.float16), tle.dsa.ascend.L1)
+    product = tl.dot(tle.dsa.to_tensor(left), tl.load(at(b, 16, 16)))
+    tle.dsa.copy(tle.dsa.to_buffer(product, tle.dsa.ascend.L0C), at(half, 16, 16), [16, 16])
+    more = tle.dsa.to_buffer(product * 2 + 1, tle.dsa.ascend.UB)
+    tle.dsa.mul(more, held, more)
+    tle.dsa.copy(more, at(out, 16, 16), [16, 16])
+
+
+def test_a_product_in_l0c_that_vectors_take_too(everywhere):
+    a, b = numbers((16, 16)), numbers((16, 16), "float16", 1)
+    out, half = np.zeros((16, 16), "float32"), np.zeros((16, 16), "float16")
+    product_of_two_uses_kernel[(1,)](a, b, out, half)
+    product = 2 * a @ b.astype("float32")
+    np.testing.assert_array_equal(half, product.astype("float16"))
+    np.testing.assert_array_equal(out, (product * 2 + 1) * 2 * a)
+
+
+@triton.jit
 def other_forms_kernel(x, out, totals):
     held = tle.dsa.alloc([64], tl.int32, None, scope=tle.dsa.ascend.UB)
     tle.dsa.copy(x + tl.arange(0, 64), held, [64])

@@ -419,7 +419,9 @@ impl Lower<'_> {
             && self.buffers.contains_key(&src)
             && self.m.defining_op(src).is_some_and(|d| ttg::LocalLoad::cast(self.m, d).is_none())
             && self.m.value_type(value) == self.m.value_type(result);
-        let held = if own {
+        // (No way leads from L0C to itself; what is only read need not be there twice.)
+        let one = [value, result].iter().all(|&v| self.space(v) == ascend::L0C) && self.is_only_read(result);
+        let held = if own || one {
             value
         } else {
             let (shape, element, space) = (self.shape(result), self.element(result), self.space(result));
@@ -433,6 +435,16 @@ impl Lower<'_> {
         self.m.replace_all_uses(result, held);
         self.done.push(op);
         Ok(())
+    }
+
+    /// Whether nothing writes to a buffer that is made with what it holds.
+    fn is_only_read(&self, buffer: Value) -> bool {
+        self.m.uses(buffer).iter().all(|used| {
+            matches!(
+                self.m.opcode(used.op),
+                Some(Opcode::Ttg(ttg::Kind::LocalLoad | ttg::Kind::CopyLocalToGlobal | ttg::Kind::CopyLocal))
+            ) && used.index == 0
+        })
     }
 
     /// Copies all of a buffer. Between the memories of two cores data go through the workspace.

@@ -82,11 +82,7 @@ pub fn divide<R: Recorder>(r: &mut R, x: R::Value, y: R::Value, rounding: Roundi
 }
 
 /// A quotient of numbers of 53 bits, bit by bit, one bit more for what is left, and its exponent but for that bit.
-fn long_quotient<R: Recorder>(
-    r: &mut R,
-    a: Number<R::Value>,
-    b: Number<R::Value>,
-) -> (R::Value, R::Value) {
+fn long_quotient<R: Recorder>(r: &mut R, a: Number<R::Value>, b: Number<R::Value>) -> (R::Value, R::Value) {
     const BITS: i64 = 57;
     let (a, b) = (normalized(r, a, 52), normalized(r, b, 52));
     let (mut quotient, mut rest) = (r.integer(0, Word::I64), a.integer);

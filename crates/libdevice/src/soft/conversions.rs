@@ -6,13 +6,7 @@ use super::{
 use crate::record::{Binary as B, Compare as C, Convert, Recorder, Word};
 
 /// An integer as a float.
-pub fn float_of<R: Recorder>(
-    r: &mut R,
-    x: R::Value,
-    signed: bool,
-    to: Word,
-    rounding: Rounding,
-) -> R::Value {
+pub fn float_of<R: Recorder>(r: &mut R, x: R::Value, signed: bool, to: Word, rounding: Rounding) -> R::Value {
     let wide = r.convert(if signed { Convert::Sign } else { Convert::Zero }, x, Word::I64);
     let none = r.integer(0, Word::I64);
     let (sign, magnitude) = if signed {

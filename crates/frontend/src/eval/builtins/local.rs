@@ -334,7 +334,7 @@ impl Evaluator<'_> {
     }
 
     fn not_an_index(&self, value: &Value) -> super::super::Error {
-        self.error(format!("indices of tle.gpu.local_ptr must be integers, not {value}"))
+        self.error(format!("indices of local_ptr must be integers, not {value}"))
     }
 
     /// The shape that tensors broadcast to, missing dimensions in front as NumPy has them.
@@ -354,7 +354,7 @@ impl Evaluator<'_> {
                         let all: Vec<String> =
                             tensors.iter().map(|t| format!("{:?}", t.shape.as_slice())).collect();
                         return Err(self.error(format!(
-                            "the indices of tle.gpu.local_ptr have shapes that do not broadcast: {}",
+                            "the indices of local_ptr have shapes that do not broadcast: {}",
                             all.join(", ")
                         )));
                     }
