@@ -23,7 +23,7 @@ pub fn markdown() -> String {
          these, and for `fp32` rounded once, so that they are within 0.51 ulp. Of `fp64` OpenCL promises 2 ulp for `cbrt`, `log1p` and `rsqrt`, 3 for `exp`, `exp2`, `exp10`, `expm1`, `log`, \
          `log2` and `log10`, 4 for `acos`, `acosh`, `asin`, `asinh`, `cos`, `cosh`, `cospi`, `hypot`, `sin`, `sinh` and `sinpi`, 5 for `atan`, `atanh`, `tan` and `tanh`, 6 for `atan2`, 16 for `erf`, \
          `erfc`, `pow` and `tgamma`, and nothing for `lgamma`, of `fp32` either. The `fast_` ones are its functions of fp32. In the simulator they are the CPU executor's.\n\n\
-         On Ascend's cores there are the functions of integers; the `exact` ones, which are exact and computed in integers, of `fp64` without remainders and `fma`. `cos`, `erf`, `exp`, `exp2`, `log`, `log2`, `rsqrt`, `sin`, \
+         On Ascend's cores there are the functions of integers; the `exact` ones, which are exact and computed in integers, of `fp64` without remainders. `cos`, `erf`, `exp`, `exp2`, `log`, `log2`, `rsqrt`, `sin`, \
          `tan`, `tanh` of `fp32` and the `fast_` ones are instructions, or made of them, of whose accuracy no public document says anything; the others are made of arithmetic of `fp64`, and for `fp32` \
          rounded once: within 0.51 ulp, of `fp64` within 4 ulp, where `lgamma`, `pow` and `tgamma` are not accurate enough and so an error. So are `jn` and `yn`. What is no instruction goes element by element, by the scalar unit: slow.\n\n\
          | function | arguments | symbol | accuracy |\n| --- | --- | --- | --- |\n",

@@ -7,7 +7,7 @@ use crate::record::{Binary as B, Compare as C, Convert, Recorder, Word};
 use crate::soft::{self, Rounding, infinity_of, magnitude_of};
 use crate::{Accuracy, Function, Type, elementary, integers};
 
-/// A function's result, of integers that have the width of the table's type; `None` for one that is not here: Bessel functions of any order, and of fp64 remainders, `fma`, and
+/// A function's result, of integers that have the width of the table's type; `None` for one that is not here: Bessel functions of any order, and of fp64 remainders and
 /// what is not accurate enough.
 pub fn record<R: Recorder>(r: &mut R, function: &Function, args: &[R::Value]) -> Option<R::Value> {
     let &x = args.first()?;
@@ -409,7 +409,7 @@ fn arithmetic<R: Recorder>(r: &mut R, name: &str, args: &[R::Value]) -> Option<R
             let one = r.number(1.0, word);
             soft::divide(r, one, x, rounding)
         }
-        ("fma", &[x, y, z]) if word == Word::F32 => soft::fma(r, x, y, z, rounding),
+        ("fma", &[x, y, z]) => soft::fma(r, x, y, z, rounding),
         ("sqrt", &[x]) => soft::sqrt(r, x, rounding),
         _ => return None,
     })

@@ -217,3 +217,31 @@ fn near(function: &Function, found: Bits, want: Bits) -> bool {
     }
     apart <= unit || bessel && apart <= 1e-9 || function.name == "lgamma" && apart <= 1e-9
 }
+
+#[test]
+fn what_a_product_leaves_of_a_number_beside_it() {
+    let mut state = 1u64;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        // From 1 to 2.
+        f64::from_bits(state >> 12 | 0x3ff0_0000_0000_0000)
+    };
+    for symbol in ["__nv_fma", "__nv_fma_rd", "__nv_fma_ru", "__nv_fma_rz"] {
+        let function = crate::of_symbol(symbol).expect("a function");
+        for i in 0..6000 {
+            let (x, y) = (next(), next());
+            // The product but for its last bits, beside it, or some powers of two away from it.
+            let away = [1.0, next(), 2f64.powi(i % 120 - 60), 1.0 + 2f64.powi(-(i % 53))][i as usize % 4];
+            let z = -(x * y) * away;
+            let args = [x, y, z].map(f64::to_bits);
+            let values = args.map(|bits| of(Word::F64, bits));
+            let found = recorded::record(&mut Machine::default(), function, &values).expect("recorded");
+            let bytes = args.map(u64::to_le_bytes);
+            let slices: Vec<&[u8]> = bytes.iter().map(|b| &b[..]).collect();
+            let mut out = [0; 8];
+            (function.elements)(&slices, &mut out);
+            let want = f64::from_le_bytes(out);
+            assert_eq!(found.1, want.to_bits(), "{symbol}({x}, {y}, {z}): {}, not {want}", found.real());
+        }
+    }
+}

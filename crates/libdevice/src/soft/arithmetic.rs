@@ -1,7 +1,7 @@
 //! Sums, products, quotients, roots and remainders.
 
 use super::{
-    Number, Parts, Rounding, TERM, both, infinity, jammed, nan_where, normalized, parts, rounded,
+    Number, Parts, Rounding, TERM, both, infinity, jammed_and_lost, nan_where, normalized, parts, rounded,
     with_sticky, zero,
 };
 use crate::integers;
@@ -14,11 +14,18 @@ pub fn sum<R: Recorder>(r: &mut R, x: R::Value, y: R::Value, rounding: Rounding)
     with_infinities(r, added, &a, &b)
 }
 
-/// `x · y + z` of fp32, rounded once.
+/// `x · y + z`, rounded once.
 pub fn fma<R: Recorder>(r: &mut R, x: R::Value, y: R::Value, z: R::Value, rounding: Rounding) -> R::Value {
     let (a, b, c) = (parts(r, x), parts(r, y), parts(r, z));
-    let product = product(r, &a, &b);
-    let made = added(r, product, c.number, r.word(x), rounding);
+    let word = r.word(x);
+    let (product, made) = if word == Word::F64 {
+        let (high, low) = exact_product(r, &a, &b);
+        let sum = three(r, c.number, high, low, rounding);
+        (high, rounded(r, sum, word, rounding))
+    } else {
+        let product = product(r, &a, &b);
+        (product, added(r, product, c.number, word, rounding))
+    };
     // The product as one that is infinite or NaN where it is.
     let (one, none) = (r.integer(1, Word::I64), r.integer(0, Word::I64));
     let either = |r: &mut R, x: R::Value, y: R::Value| {
@@ -258,7 +265,51 @@ fn wide_product<R: Recorder>(r: &mut R, a: &Parts<R::Value>, b: &Parts<R::Value>
     Number { sign, exponent: r.with(B::Add, exponent, 58), integer }
 }
 
-/// The rounded sum of two finite numbers of up to 53 bits, or of one of 48 and one of fewer.
+/// The product of two finite numbers of 53 bits, as one of its upper 53 bits and one of its lower.
+fn exact_product<R: Recorder>(
+    r: &mut R,
+    a: &Parts<R::Value>,
+    b: &Parts<R::Value>,
+) -> (Number<R::Value>, Number<R::Value>) {
+    let sign = r.binary(B::Xor, a.number.sign, b.number.sign);
+    let (x, y) = (a.number.integer, b.number.integer);
+    let (upper, lower) = (integers::upper_product(r, x, y, true), r.binary(B::Mul, x, y));
+    let (upper, top) = (r.with(B::Shl, upper, 11), r.with(B::ShrU, lower, 53));
+    let high = r.binary(B::Or, upper, top);
+    let low = r.with(B::And, lower, (1 << 53) - 1);
+    let exponent = r.binary(B::Add, a.number.exponent, b.number.exponent);
+    let above = r.with(B::Add, exponent, 53);
+    (Number { sign, exponent: above, integer: high }, Number { sign, exponent, integer: low })
+}
+
+/// The sum of a number and of both parts of a product, with whether there is anything behind its bits. Where the upper part and the number are alike, nothing of their sum is lost, and
+/// the lower part comes last. Where the number is far above, the lower part is below all that is lost; where it is far below, it is added to that first.
+fn three<R: Recorder>(
+    r: &mut R,
+    z: Number<R::Value>,
+    high: Number<R::Value>,
+    low: Number<R::Value>,
+    rounding: Rounding,
+) -> Number<R::Value> {
+    let (sum, lost) = terms(r, z, high, TERM - 1, rounding);
+    let (all, _) = terms(r, sum, low, TERM, rounding);
+    let (less, _) = terms(r, z, low, TERM - 1, rounding);
+    let (other, _) = terms(r, high, less, TERM, rounding);
+    let exact = r.is(lost, 0);
+    let (own, upper) = (normalized(r, z, TERM), normalized(r, high, TERM));
+    let below = r.compare(C::LessS, own.exponent, upper.exponent);
+    let mut pick = |all, sum, other| {
+        let inexact = r.select(below, other, sum);
+        r.select(exact, all, inexact)
+    };
+    Number {
+        sign: pick(all.sign, sum.sign, other.sign),
+        exponent: pick(all.exponent, sum.exponent, other.exponent),
+        integer: pick(all.integer, sum.integer, other.integer),
+    }
+}
+
+/// The rounded sum of two finite numbers of up to 53 bits.
 fn added<R: Recorder>(
     r: &mut R,
     a: Number<R::Value>,
@@ -266,14 +317,26 @@ fn added<R: Recorder>(
     word: Word,
     rounding: Rounding,
 ) -> R::Value {
-    let (a, b) = (normalized(r, a, TERM), normalized(r, b, TERM));
+    let (sum, _) = terms(r, a, b, TERM, rounding);
+    rounded(r, sum, word, rounding)
+}
+
+/// The sum of two finite numbers, whose integers begin with bit `top` at first, with whether anything is behind it, and what fell out; a zero has the sign that rounding gives it.
+fn terms<R: Recorder>(
+    r: &mut R,
+    a: Number<R::Value>,
+    b: Number<R::Value>,
+    top: i64,
+    rounding: Rounding,
+) -> (Number<R::Value>, R::Value) {
+    let (a, b) = (normalized(r, a, top), normalized(r, b, top));
     let swapped = r.compare(C::LessS, a.exponent, b.exponent);
     let mut pick = |x, y| (r.select(swapped, y, x), r.select(swapped, x, y));
     let (large, less) = pick(a.integer, b.integer);
     let (exponent, below) = pick(a.exponent, b.exponent);
     let (sign, _) = pick(a.sign, b.sign);
     let apart = r.binary(B::Sub, exponent, below);
-    let less = jammed(r, less, apart);
+    let (less, lost) = jammed_and_lost(r, less, apart);
     let (plus, minus) = (r.binary(B::Add, large, less), r.binary(B::Sub, large, less));
     let signs = r.binary(B::Xor, a.sign, b.sign);
     let alike = r.is(signs, 0);
@@ -289,7 +352,7 @@ fn added<R: Recorder>(
     let of_nothing = r.select(alike, a.sign, down);
     let nothing = r.is(integer, 0);
     let sign = r.select(nothing, of_nothing, sign);
-    rounded(r, Number { sign, exponent, integer }, word, rounding)
+    (Number { sign, exponent, integer }, lost)
 }
 
 /// A sum, where a term is infinite or NaN.

@@ -105,7 +105,14 @@ fn normalized<R: Recorder>(r: &mut R, mut n: Number<R::Value>, top: i64) -> Numb
 }
 
 /// An integer moved down by a number from 0 on, with whether any bit fell out in its lowest one.
-fn jammed<R: Recorder>(r: &mut R, mut integer: R::Value, by: R::Value) -> R::Value {
+fn jammed<R: Recorder>(r: &mut R, integer: R::Value, by: R::Value) -> R::Value {
+    jammed_and_lost(r, integer, by).0
+}
+
+/// The same, and what fell out: nothing where that is zero.
+fn jammed_and_lost<R: Recorder>(r: &mut R, mut integer: R::Value, by: R::Value) -> (R::Value, R::Value) {
+    let none = r.integer(0, Word::I64);
+    let mut all = none;
     let most = r.integer(63, Word::I64);
     let far = r.compare(C::LessS, most, by);
     let by = r.select(far, most, by);
@@ -116,8 +123,10 @@ fn jammed<R: Recorder>(r: &mut R, mut integer: R::Value, by: R::Value) -> R::Val
         let moved = r.with(B::ShrU, integer, step);
         let moved = with_sticky(r, moved, lost);
         integer = r.select(stays, integer, moved);
+        let lost = r.select(stays, none, lost);
+        all = r.binary(B::Or, all, lost);
     }
-    integer
+    (integer, all)
 }
 
 /// An integer whose lowest bit is set where another one is not zero.

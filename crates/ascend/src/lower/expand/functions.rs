@@ -200,7 +200,7 @@ pub(super) fn rounded(module: &mut Module, op: Op) {
     module.replace_op(op, &[made]);
 }
 
-/// Expands tangents and whole numbers of fp64, and fused multiplications of fp16, which fp64 holds exactly; leaves any other operation.
+/// Expands tangents, whole numbers and fused multiplications of fp64, and those of fp16, which fp64 holds exactly; leaves any other operation.
 fn of_doubles(module: &mut Module, op: Op) {
     let how = match module.opcode(op) {
         Some(Opcode::Math(math::Kind::Tan)) => "tan",
@@ -208,16 +208,13 @@ fn of_doubles(module: &mut Module, op: Op) {
         Some(Opcode::Math(math::Kind::Ceil)) => "ceil",
         Some(Opcode::Math(math::Kind::Trunc)) => "trunc",
         Some(Opcode::Math(math::Kind::Round)) => "round",
-        Some(Opcode::Math(math::Kind::Fma))
-            if module.element_type(module.value_type(module.results(op)[0])) == Type::F16 =>
-        {
-            "fma"
-        }
+        Some(Opcode::Math(math::Kind::Fma)) => "fma",
         _ => return,
     };
     let args = module.operands(op).to_vec();
     let made = one_by_one(module, op, &args, |e, args| match (how, args) {
         ("tan", &[x]) => recorded::record(e, of_symbol("__nv_tan")?, &[x]),
+        ("fma", &[x, y, z]) if e.word(x) == Word::F64 => Some(soft::fma(e, x, y, z, Rounding::Nearest)),
         ("fma", &[x, y, z]) => {
             let [x, y, z] = [x, y, z].map(|v| e.convert(Convert::Round, v, Word::F64));
             let product = e.binary(Binary::MulF, x, y);
