@@ -157,16 +157,20 @@ impl<H: Hooks> Lower<'_, H> {
         totals: Option<&[Option<Partial>]>,
         out: &mut [Vec<Value>],
     ) -> Result<()> {
+        let warps = scan.order.warps as usize;
         let zero = self.b.i32(0);
         let has_lane = self.b.icmp(IntPred::Ne, scan.lane, zero);
         // What precedes the current run (of the first warp): nothing, at first.
         let mut carry: Option<Partial> = None;
         for (r, Run { elements, total }) in runs.iter().enumerate() {
             let mut prefix = match totals {
-                Some(totals) => self.before_warp(scan, r as u32, totals, &mut carry)?,
+                Some(totals) => self.before_warp(scan, &totals[r * warps..][..warps], &mut carry)?,
                 None => carry.clone(),
             };
-            if scan.order.lanes > 1 {
+            // The last element has the lanes before in it already.
+            let others = &elements[..elements.len() - 1];
+            let whole = self.after(scan.region, prefix.as_ref(), total.clone())?;
+            if !others.is_empty() && scan.order.lanes > 1 {
                 let mut before = self.lane_before(scan, total, 1);
                 before.valid = Some(match before.valid {
                     Some(v) => self.b.and(v, has_lane),
@@ -174,9 +178,13 @@ impl<H: Hooks> Lower<'_, H> {
                 });
                 prefix = Some(self.after(scan.region, prefix.as_ref(), before)?);
             }
+            let mut results = Vec::new();
+            for element in others {
+                results.push(self.after(scan.region, prefix.as_ref(), element.clone())?);
+            }
+            results.push(whole);
             let start = r * elements.len();
-            for (i, element) in elements.iter().enumerate() {
-                let result = self.after(scan.region, prefix.as_ref(), element.clone())?;
+            for (i, result) in results.iter().enumerate() {
                 for (k, &v) in result.values.iter().enumerate() {
                     out[k][line[start + i] as usize] = v;
                 }
@@ -190,35 +198,40 @@ impl<H: Hooks> Lower<'_, H> {
     }
 
     /// What comes before a run of this warp: the totals of the runs before, and of the warps before in this run. `carry` is
-    /// what comes before the run in the first warp, and becomes that of the next run.
+    /// what comes before the run in the first warp, and becomes that of the next run. A run's totals are combined with each other first,
+    /// so that runs wait for each other by one operation only.
     fn before_warp(
         &mut self,
         scan: &Scan<'_>,
-        run: u32,
         totals: &[Option<Partial>],
         carry: &mut Option<Partial>,
     ) -> Result<Option<Partial>> {
-        let from = run * scan.order.warps;
-        let mut mine = carry.clone();
-        for w in 0..scan.order.warps {
-            let this = self.b.i32(i64::from(w));
-            let here = self.b.icmp(IntPred::Eq, scan.warp, this);
-            mine = match (mine, &carry) {
-                (Some(old), Some(new)) => Some(self.pick(here, new, &old)),
-                (None, Some(new)) => Some(new.clone()),
-                (old, None) => old,
-            };
-            let Some(t) = &totals[(from + w) as usize] else { continue };
-            *carry = Some(self.after(scan.region, carry.as_ref(), t.clone())?);
+        let mut whole: Option<Partial> = None;
+        let mut mine: Option<Partial> = None;
+        // Whether a warp with a total comes before this one.
+        let mut any = None;
+        for (w, total) in totals.iter().enumerate() {
+            let Some(total) = total else { continue };
+            let next = self.after(scan.region, whole.as_ref(), total.clone())?;
+            if w + 1 < totals.len() {
+                let this = self.b.i32(w as i64);
+                let behind = self.b.icmp(IntPred::Ugt, scan.warp, this);
+                mine = Some(match mine {
+                    Some(old) => self.pick(behind, &next, &old),
+                    None => next.clone(),
+                });
+                any = any.or(Some(behind));
+            }
+            whole = Some(next);
         }
-        // Up to the first total that is more than padding nothing comes before.
-        let first = totals.iter().take_while(|t| t.is_none()).count() as u32;
-        if let (Some(p), true) = (&mut mine, from <= first) {
-            let last = self.b.i32(i64::from(first - from));
-            let after = if first == from { IntPred::Ne } else { IntPred::Ugt };
-            p.valid = Some(self.b.icmp(after, scan.warp, last));
+        let before = match mine {
+            Some(mine) => Some(self.after(scan.region, carry.as_ref(), Partial { valid: any, ..mine })?),
+            None => carry.clone(),
+        };
+        if let Some(whole) = whole {
+            *carry = Some(self.after(scan.region, carry.as_ref(), whole)?);
         }
-        Ok(mine)
+        Ok(before)
     }
 
     /// A partial result with what comes before it, if anything does.
@@ -275,44 +288,55 @@ impl<H: Hooks> Lower<'_, H> {
     ) -> Result<Vec<Vec<Option<Partial>>>> {
         let Scan { layout, axis, order, .. } = *scan;
         let scratch = self.scratch()?;
-        let count = scanned[0].len() as u32 * order.warps;
+        let runs = scanned[0].len() as u32;
+        let count = runs * order.warps;
         let tys: Vec<Ty> = scanned[0][0].total.values.iter().map(|&v| self.b.ty(v)).collect();
         let tables = Tables::new(scratch, count, &outside(layout, axis), &tys);
+        // A warp's runs are side by side, as many to an access as it can have.
+        let widths = tys
+            .iter()
+            .map(|&ty| 1 << runs.trailing_zeros().min((self.vector_bits() / memory_bits(ty)).ilog2()));
+        let widths: Vec<u32> = widths.collect();
         let last = self.b.i32(i64::from(order.lanes - 1));
         let is_last = self.b.icmp(IntPred::Eq, scan.lane, last);
         let owner = self.is_owner(layout);
-        let mut addresses = Vec::new();
-        for (line, runs) in lines.iter().zip(scanned) {
+        let first = self.b.mul_const(scan.warp, i64::from(runs));
+        let mut rows = Vec::new();
+        for (line, of_line) in lines.iter().zip(scanned) {
             let Row { number, inside } = self.table_row(layout, axis, line[0]);
             let pred = self.all(&[owner, Some(is_last), inside]);
-            let mut of_line = Vec::new();
-            for (k, &ty) in tys.iter().enumerate() {
-                let bytes = i64::from(memory_bits(ty) / 8);
-                let at = self.table_address(&tables, k, number, None);
-                of_line.push(at);
-                let column = self.b.mul_const(scan.warp, bytes);
-                let mine = self.b.ptr_add(at, column);
-                for (r, Run { total, .. }) in runs.iter().enumerate() {
-                    let p = self.b.ptr_add_const(mine, r as i64 * i64::from(order.warps) * bytes);
-                    self.store_shared(p, &[total.values[k]], pred);
+            for (k, &width) in widths.iter().enumerate() {
+                let mut at = self.table_address(&tables, k, number, Some(first));
+                for runs in of_line.chunks(width as usize) {
+                    let values: Vec<Value> = runs.iter().map(|run| run.total.values[k]).collect();
+                    self.store_shared(at, &values, pred);
+                    at = self.b.ptr_add_const(at, i64::from(width) * tables.bytes(k));
                 }
             }
-            addresses.push(of_line);
+            rows.push(number);
         }
         self.barrier();
         let begins = |i: u32| order.run * order.lanes * if scan.reverse { count - 1 - i } else { i };
         let mut all = Vec::new();
-        for of_line in addresses {
-            let line = (0..count).map(|i| {
-                (begins(i) < layout.shape()[axis]).then(|| {
-                    let values = of_line.iter().zip(&tys).map(|(&at, &ty)| {
-                        let from = self.b.ptr_add_const(at, i64::from(i) * i64::from(memory_bits(ty) / 8));
-                        self.load_shared(from, ty, 1)[0]
-                    });
-                    Partial { values: values.collect(), valid: None }
+        for row in rows {
+            let mut line: Vec<Option<Partial>> = (0..count)
+                .map(|i| {
+                    (begins(i) < layout.shape()[axis]).then(|| Partial { values: Vec::new(), valid: None })
                 })
-            });
-            all.push(line.collect());
+                .collect();
+            for (k, (&ty, &width)) in tys.iter().zip(&widths).enumerate() {
+                let mut at = self.table_address(&tables, k, row, None);
+                for column in (0..count).step_by(width as usize) {
+                    for (i, v) in (column..).zip(self.load_shared(at, ty, width)) {
+                        let (warp, run) = (i / runs, i % runs);
+                        if let Some(total) = &mut line[(run * order.warps + warp) as usize] {
+                            total.values.push(v);
+                        }
+                    }
+                    at = self.b.ptr_add_const(at, i64::from(width) * tables.bytes(k));
+                }
+            }
+            all.push(line);
         }
         Ok(all)
     }
