@@ -115,15 +115,44 @@ def test_loads_of_a_loop_are_kept_apart(options, together):
         assert len(loads) >= 4 and len(set(loads[:4])) == 4
 
 
-def test_stores_leave_the_l1_cache_alone():
-    ptx = [
-        rows.warmup(np.float32, np.float32, 8192, grid=(1,), target=target, BLOCK=512, HINT=hint).asm["ptx"]
-        for target, hint in (("cuda:90", ""), ("cuda:90", ".cs"), ("cuda:80", ""))
-    ]
-    stores = [next(line.split()[0] for line in p.splitlines() if "st.global" in line) for p in ptx]
-    assert stores == ["st.global.L1::no_allocate.v4.b32", "st.global.cs.v4.b32", "st.global.v4.b32"]
-    kernel = ragged.warmup(np.float32, np.float32, 8191, grid=(1,), target="cuda:90", BLOCK=512)
-    assert "st.global.b32" in kernel.asm["ptx"] and "no_allocate" not in kernel.asm["ptx"]
+@triton.jit
+def centered(x, y, n, BLOCK: tl.constexpr, HINT: tl.constexpr):
+    """Reads a row twice."""
+    total = tl.zeros([BLOCK], dtype=tl.float32)
+    for start in range(0, n, BLOCK):
+        total += tl.load(x + start + tl.arange(0, BLOCK))
+    mean = tl.sum(total) / n
+    for start in range(0, n, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        tl.store(y + at, tl.load(x + at) - mean, cache_modifier=HINT)
+
+
+@triton.jit
+def doubled(x, y, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(y + at, tl.load(x + at) * 2)
+
+
+def first_store(kernel, *args, target="cuda:90", **options) -> str:
+    """The first store to global memory of what it is compiled to."""
+    ptx = kernel.warmup(*args, grid=(1,), target=target, **options).asm["ptx"]
+    return next(line.split()[0] for line in ptx.splitlines() if "st.global" in line)
+
+
+def test_stores_leave_what_is_read_again_in_the_l1_cache():
+    for target, hint, store in (
+        ("cuda:90", "", "st.global.L1::no_allocate.v4.b32"),
+        ("cuda:90", ".cs", "st.global.cs.v4.b32"),
+        ("cuda:80", "", "st.global.v4.b32"),
+    ):
+        assert (
+            first_store(centered, np.float32, np.float32, 8192, BLOCK=512, HINT=hint, target=target) == store
+        )
+    # Nothing is read again, and 32 elements a thread fit its registers; 64 in 1024 threads do not.
+    assert first_store(rows, np.float32, np.float32, 8192, BLOCK=512, HINT="") == "st.global.v4.b32"
+    for block, store in ((32768, "st.global.v4.b32"), (65536, "st.global.L1::no_allocate.v4.b32")):
+        assert first_store(doubled, np.float32, np.float32, BLOCK=block, num_warps=32) == store
+    assert first_store(ragged, np.float32, np.float32, 8191, BLOCK=512) == "st.global.b32"
 
 
 @triton.jit

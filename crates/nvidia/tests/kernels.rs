@@ -15,7 +15,7 @@ fn vector_add() {
     let want: Vec<f32> = a.iter().zip(&b).map(|(x, y)| x + y).collect();
     assert_eq!(out.to_f32(), want);
     assert_eq!(kernel.ptx.matches("ld.global.v4.b32").count(), 4, "{}", kernel.ptx);
-    assert_eq!(kernel.ptx.matches("st.global.L1::no_allocate.v4.b32").count(), 2, "{}", kernel.ptx);
+    assert_eq!(kernel.ptx.matches("st.global.v4.b32").count(), 2, "{}", kernel.ptx);
     assert!(kernel.instructions < 80, "{} instructions:\n{}", kernel.instructions, kernel.llvm_ir);
 }
 

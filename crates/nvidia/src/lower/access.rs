@@ -5,10 +5,15 @@
 
 use std::fmt::Write as _;
 
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use tilewright_ir as ir;
 use tilewright_ir::dialect::tt;
+use tilewright_ir::opdef::Access;
 use tilewright_llvm::{Effect, Ty, Value};
 use tilewright_lower::{LoadHints, WordValues, Words};
+use tilewright_passes::analysis::global_bases;
+use tilewright_passes::analysis::tile_layout::layout_of;
 
 use super::Lower;
 
@@ -155,6 +160,29 @@ impl Lower<'_, '_> {
         self.b.asm(&asm.text, &asm.constraints, effect, &asm.results, &asm.args)
     }
 
+    /// Whether a function may read again what it has read: loads through one pointer stand in several blocks, as those of loops that
+    /// walk over a row one after the other do. (Loads of one block read different places.)
+    pub fn reads_again(&self, function: ir::Op) -> bool {
+        let m = self.m;
+        let mut read: FxHashMap<ir::Value, ir::Block> = FxHashMap::default();
+        let loads = m.all_ops(function).into_iter().filter(|&op| tt::Load::cast(m, op).is_some());
+        loads.filter_map(|op| Some((op, m.parent_block(op)?))).any(|(op, block)| {
+            let bases = global_bases::touched(m, op, Access::Read);
+            bases.into_iter().any(|base| *read.entry(base).or_insert(block) != block)
+        })
+    }
+
+    /// Whether a function stores a tensor that takes all registers which threads can have: then some of what it computes is in memory
+    /// meanwhile, which threads read through L1.
+    pub fn spills(&self, function: ir::Op) -> bool {
+        let m = self.m;
+        let threads = self.scope.launched * self.target.warp_size;
+        let stores = m.all_ops(function).into_iter().filter_map(|op| tt::Store::cast(m, op));
+        let registers =
+            |store: tt::Store| layout_of(m, store.value(m)).map_or(1, |layout| layout.num_registers());
+        stores.map(registers).any(|n| n * threads >= self.hooks.target.registers_per_sm())
+    }
+
     /// One global store of `words`, where `pred` holds.
     pub fn store_global(
         &mut self,
@@ -168,9 +196,11 @@ impl Lower<'_, '_> {
         let cache = cache_suffix(cache, false);
         let whole = words.bits * words.count >= WHOLE_STORE;
         let evict = match evict {
-            // Results are rarely read again by the program that writes them, and L1 has room for what it reads. (Parts of a sector that several
-            // instructions fill are slower so: docs/log/2026-11-26.md.)
-            tt::EvictionPolicy::Normal if cache.is_empty() && whole && self.facts().streaming_stores => {
+            // Results are rarely read again by the program that writes them, and L1 has room for what it reads again. (Where it reads nothing again
+            // such a store is slower, and so are parts of a sector that several instructions fill: docs/log/2026-11-27.md.)
+            tt::EvictionPolicy::Normal
+                if cache.is_empty() && whole && self.facts().streaming_stores && self.hooks.needs_l1 =>
+            {
                 ".L1::no_allocate"
             }
             policy => evict_suffix(policy),

@@ -23,7 +23,9 @@ impl Hooks for Nvidia {
     }
 
     fn begin(l: &mut Shared<'_>, function: ir::Op) -> Result<()> {
-        Lower(l).find_workers(function)
+        let mut l = Lower(l);
+        l.hooks.needs_l1 = l.reads_again(function) || l.spills(function);
+        l.find_workers(function)
     }
 
     fn before_return(l: &mut Shared<'_>) {

@@ -60,6 +60,8 @@ struct Nvidia {
     cluster_barriers: u32,
     /// Left operands of warp-group dots, in the words in which the last of these in a block has them.
     fragments: FxHashMap<(ir::Value, ir::Block), Vec<llvm::Value>>,
+    /// Whether the level 1 cache holds what the function reads again.
+    needs_l1: bool,
 }
 
 impl Nvidia {
@@ -73,6 +75,7 @@ impl Nvidia {
             workers_told: None,
             cluster_barriers: 0,
             fragments: FxHashMap::default(),
+            needs_l1: false,
         }
     }
 }
