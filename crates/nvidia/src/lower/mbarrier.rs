@@ -42,7 +42,7 @@ impl Lower<'_, '_> {
         self.b.bin(BinOp::And, first, elected)
     }
 
-    /// Whether this is the elected lane of its warp.
+    /// Whether this is the elected lane of its warp: the same one whenever all lanes are there (PTX ISA, "elect.sync"), so that a kernel asks once.
     pub fn elected_lane(&mut self) -> Value {
         if !self.target.tma {
             // Before sm_90 nobody is elected.
@@ -52,7 +52,7 @@ impl Lower<'_, '_> {
             let lane = self.b.and(tid, mask);
             return self.b.icmp(IntPred::Eq, lane, zero);
         }
-        self.b.asm1("elect.sync _|$0, 0xffffffff;", "=b", Effect::Write, Ty::I1, &[])
+        self.b.asm1("elect.sync _|$0, 0xffffffff;", "=b", Effect::Pure, Ty::I1, &[])
     }
 
     /// The elected thread, where a condition of the program holds too.
