@@ -82,6 +82,22 @@ def test_do_compile(compiles, monkeypatch, backend):
     assert len(compiles) == 4
 
 
+def test_do_compile_of_another_kernel(monkeypatch):
+    """A function in its place may launch kernels, for which it is called, too."""
+    original, other, seen = JITFunction._do_compile, triton.jit(scale), []
+
+    def compiled(self, *args):
+        seen.append(self)
+        if self is not other:
+            ran(other)
+        return original(self, *args)
+
+    monkeypatch.setattr(JITFunction, "_do_compile", compiled)
+    kernel = triton.jit(scale)
+    ran(kernel)
+    assert seen == [kernel, other]
+
+
 def test_do_compile_while_tuning(compiles):
     tuned = triton.autotune([triton.Config({}, num_warps=n) for n in (1, 2)], key=[])(triton.jit(scale))
     ran(tuned)

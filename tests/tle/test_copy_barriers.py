@@ -245,6 +245,35 @@ def test_what_the_cache_is_to_do_with_it(device, policy):
     )
 
 
+@triton.jit
+def alternating(x_ptr, out_ptr, n, N: tl.constexpr, CARRIED: tl.constexpr):
+    rows = tl.make_tensor_descriptor(x_ptr, [n * N], [1], [N])
+    block = tle.gpu.alloc([N], dtype=tl.float32)
+    next_bar = tle.gpu.alloc_barrier(expect_bytes=N * 4)
+    for i in range(n):
+        if CARRIED:
+            bar = next_bar
+        elif i % 2 == 0:
+            bar = tle.gpu.alloc_barrier(expect_bytes=N * 4)
+        else:
+            bar = tle.gpu.alloc_barrier(expect_bytes=N * 4)
+        tle.gpu.copy(rows, block, [N], [i * N], barrier=bar)
+        tle.gpu.barrier_wait(bar, phaseIdx=0)
+        tl.store(out_ptr + i * N + tl.arange(0, N), block.load())
+        if CARRIED:
+            next_bar = tle.gpu.alloc_barrier(expect_bytes=N * 4)
+
+
+@pytest.mark.parametrize("carried", [False, True])
+def test_barriers_that_leave_their_block_in_a_loop(carried):
+    """Nobody knows who uses them last, and where one lies no other may be made."""
+    x = np.zeros(64 * 4, np.float32)
+    with pytest.raises(
+        triton.CompilationError, match="made in a loop, and that a branch gives or the loop carries"
+    ):
+        alternating.warmup(x, x, 4, 64, carried, grid=(1,), target="cuda:90")
+
+
 @pytest.mark.parametrize(("arch", "message"), [("cuda:80", "no tensor memory accelerator"), ("cuda:90", "")])
 def test_targets(arch, message):
     x = np.zeros((64, 64), np.float32)

@@ -62,6 +62,9 @@ ROLES = [
     ((4, 4), (240, 40), 4),
     ((4, 4, 4), (152, 120, 96), 4),
     ((1, 1, 4), (24, 40, 40), 2),
+    # The main warps have fewer than at the beginning, and take theirs back when the workers have given them.
+    ((4,), (200,), 8),
+    ((4, 4), (240, 24), 8),
 ]
 
 

@@ -1096,7 +1096,7 @@ impl<'m> Emitter<'m> {
                         asm.text.len(),
                         asm.constraints.as_ptr().cast_mut().cast(),
                         asm.constraints.len(),
-                        i32::from(inst.effect != Effect::Pure),
+                        i32::from(!matches!(inst.effect, Effect::Pure | Effect::Together)),
                         0,
                         LLVMInlineAsmDialect::LLVMInlineAsmDialectATT,
                         0,
@@ -1110,6 +1110,10 @@ impl<'m> Emitter<'m> {
             if matches!(inst.op, Op::Asm(_)) {
                 match inst.effect {
                     Effect::Pure => LLVMAddCallSiteAttribute(made, function_index, self.memory_none),
+                    Effect::Together => {
+                        LLVMAddCallSiteAttribute(made, function_index, self.memory_none);
+                        LLVMAddCallSiteAttribute(made, function_index, self.convergent);
+                    }
                     Effect::Read => {}
                     Effect::Write => LLVMAddCallSiteAttribute(made, function_index, self.convergent),
                 }

@@ -138,6 +138,8 @@ pub enum CastOp {
 pub enum Effect {
     /// Nothing: equal ones are merged, unused ones dropped.
     Pure,
+    /// Nothing, but it is one of all lanes together: as [`Pure`](Effect::Pure), and `convergent`, so that it stays where all of them are.
+    Together,
     /// Reads memory that may change: unused ones are dropped, equal ones are not merged.
     Read,
     /// Writes, synchronizes or communicates with other threads: kept, in order, and `convergent`.

@@ -85,7 +85,8 @@ class Compilation:
         """Has a program's function in the place of ``JITFunction._do_compile`` compile."""
         from ..runtime import jit
 
-        jit._compiling.target = self.target
+        before = dict(vars(jit._compiling))
+        vars(jit._compiling).update(kernel=self.fn, target=self.target)
         try:
             return self.fn._do_compile(
                 self.key,
@@ -97,7 +98,8 @@ class Compilation:
                 self.warmup,
             )
         finally:
-            jit._compiling.target = None
+            vars(jit._compiling).clear()
+            vars(jit._compiling).update(before)
 
     def skipped(self) -> bool:
         """Asks ``jit_cache_hook`` whether the kernel shall not be compiled."""

@@ -433,7 +433,7 @@ class JITFunction(JitBase, KernelInterface[K]):
     def _compiles_otherwise(self) -> bool:
         """Whether a program has put a function of its own in the place of :meth:`_do_compile`, which is not at work already."""
         own = "_do_compile" in vars(self) or type(self)._do_compile is not _do_compile
-        return own and getattr(_compiling, "target", None) is None
+        return own and getattr(_compiling, "kernel", None) is not self
 
     def _do_compile(self, key, signature, device, constexprs, options, attrs, warmup):
         """Compiles a specialization for a launch or :meth:`warmup`; gives the compiled kernel. Programs put functions of their own in its
@@ -518,7 +518,7 @@ class JITFunction(JitBase, KernelInterface[K]):
         return self._run(grid, warmup, args, kwargs)
 
     def _begin(self, ahead, warmup, args, kwargs):
-        if type(self).run is not JITFunction.run or self._compiles_otherwise():
+        if self._runs_otherwise() or self._compiles_otherwise():
             return None
         kwargs = {name: value for name, value in kwargs.items() if name not in ("grid", "warmup")}
         return ahead.begin(self, warmup, args, kwargs)
@@ -565,7 +565,7 @@ class JITFunction(JitBase, KernelInterface[K]):
 JitBase._is_run(JITFunction.run)
 _do_compile = JITFunction._do_compile
 
-#: While a program's function in the place of ``_do_compile`` is at work: ``target``, what it compiles for.
+#: While a program's function in the place of ``_do_compile`` is at work: ``kernel``, what it compiles, and ``target``, what for.
 _compiling = threading.local()
 
 

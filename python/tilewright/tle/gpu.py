@@ -331,7 +331,7 @@ def warp_specialize(
         them in all. No entry returns anything, and there are no ``worker_num_regs``.
 
     It ends when all have ended. In between nothing orders what they do to the same memory: that is for barriers and pipes. Barriers that the
-    compiler places in a function are those of its own warps. It can't stand in a loop or a branch, or in a function of another one.
+    compiler places in a function are those of its own warps. It can't stand in a function of another one.
     """
 
 

@@ -52,7 +52,7 @@ impl Lower<'_, '_> {
             let lane = self.b.and(tid, mask);
             return self.b.icmp(IntPred::Eq, lane, zero);
         }
-        self.b.asm1("elect.sync _|$0, 0xffffffff;", "=b", Effect::Pure, Ty::I1, &[])
+        self.b.asm1("elect.sync _|$0, 0xffffffff;", "=b", Effect::Together, Ty::I1, &[])
     }
 
     /// The elected thread, where a condition of the program holds too.

@@ -13,6 +13,9 @@
 //!                                                                 (the next ttg.warp_specialize, …) ret
 //! ```
 //!
+//! Whoever has more registers than the kernel began with gives them back before the last barrier, and whoever has fewer takes them behind it, the main warps as
+//! any workers: before it they may not be there yet, and nobody may wait for them there.
+//!
 //! Where one of them lies in a loop or a branch the workers can't know which comes next. Then the barrier at which it begins says so: as many
 //! of the main warps' threads as its number come there with a predicate that is true (PTX ISA, "bar": `red.popc` gives each thread that waits their count), and none
 //! where the function ends.
@@ -288,12 +291,14 @@ impl Lower<'_, '_> {
             self.set(result, value);
         }
         self.op = op.0;
-        if let Some(r) = &registers
-            && !last
-        {
-            self.set_registers(self.entry_registers(), r[0]);
+        let changed = registers.filter(|_| !last).map(|r| r[0]);
+        if let Some(r) = changed {
+            self.give_registers_back(r);
         }
         self.named_barrier(ALL_WARPS, self.scope.launched);
+        if let Some(r) = changed {
+            self.take_registers_back(r);
+        }
         self.hooks.handoffs.push(Handoff { op, captures });
         Ok(())
     }
@@ -350,6 +355,18 @@ impl Lower<'_, '_> {
             let text = format!("setmaxnreg.{direction}.sync.aligned.u32 {wanted};");
             self.b.asm(&text, "", Effect::Write, &[], &[]);
         }
+    }
+
+    /// A warp group that has more registers than the kernel began with has as many again, before the barrier at the end.
+    fn give_registers_back(&mut self, now: i32) {
+        let entry = self.entry_registers();
+        self.set_registers(now.min(entry), now);
+    }
+
+    /// One that has fewer has as many again, behind that barrier.
+    fn take_registers_back(&mut self, now: i32) {
+        let entry = self.entry_registers();
+        self.set_registers(entry, now.min(entry));
     }
 
     /// Puts what the partitions can't know by themselves into shared memory.
@@ -451,6 +468,9 @@ impl Lower<'_, '_> {
             for &partition in &group.partitions {
                 self.partition(op, partition, warp, &values)?;
             }
+            if let Some(r) = group.registers.filter(|_| !last) {
+                self.give_registers_back(r as i32);
+            }
             self.b.br(done, &[]);
             self.b.switch_to(next);
         }
@@ -458,21 +478,20 @@ impl Lower<'_, '_> {
         self.b.switch_to(done);
         self.named_barrier(ALL_WARPS, launched);
         if !last {
-            self.take_registers_back(&groups, warp);
+            self.workers_take_registers_back(&groups, warp);
         }
         Ok(())
     }
 
-    /// The workers have again as many registers as the kernel began with: behind the barrier before which the main warps gave them back. Earlier a short
-    /// partition would take what these have not got yet.
-    fn take_registers_back(&mut self, groups: &[Group], warp: Value) {
+    fn workers_take_registers_back(&mut self, groups: &[Group], warp: Value) {
         let from = self.b.block();
         let done = self.b.create_block(from, None, &[]);
+        let entry = self.entry_registers();
         for group in groups {
-            let Some(r) = group.registers else { continue };
+            let Some(r) = group.registers.map(|r| r as i32).filter(|&r| r < entry) else { continue };
             let (inside, next) = self.branch_to(warp, group.first, group.end);
             self.b.switch_to(inside);
-            self.set_registers(self.entry_registers(), r as i32);
+            self.take_registers_back(r);
             self.b.br(done, &[]);
             self.b.switch_to(next);
         }

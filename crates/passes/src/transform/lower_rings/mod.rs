@@ -62,7 +62,7 @@ use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng};
 use tilewright_ir::effects::{effects, resource};
 use tilewright_ir::opdef::{Access, Effect, Resource};
 use tilewright_ir::{
-    AttrKind, Builder, Diagnostic, Encoding, Module, Op, Opcode, SharedKind, Type, TypeKind, Value,
+    AttrKind, Builder, Diagnostic, Encoding, Module, Op, Opcode, SharedKind, Trait, Type, TypeKind, Value,
 };
 
 use crate::analysis::rings::{self, Ring, Transport, wrong};
@@ -128,7 +128,7 @@ pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
     for create in creates {
         module.erase_op(create.0);
     }
-    end_in_loops(module);
+    end_in_loops(module)?;
     let stray =
         module.all_ops(module.root()).into_iter().find_map(|op| ttg::AsyncCopyBlockToLocal::cast(module, op));
     match stray {
@@ -138,8 +138,8 @@ pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
 }
 
 /// Ends mbarriers that a loop makes anew each time, and nobody ends: where one lies no other can be made before (PTX ISA,
-/// "mbarrier.init").
-fn end_in_loops(module: &mut Module) {
+/// "mbarrier.init"). Of one that leaves the block in which it is made, since a branch gives it or a loop carries it, nobody knows who uses it last.
+fn end_in_loops(module: &mut Module) -> Result<(), Diagnostic> {
     let mut ends = Vec::new();
     for op in module.all_ops(module.root()) {
         let Some(init) = ttng::InitBarrier::cast(module, op).filter(|_| is_in_loop(module, op)) else {
@@ -147,8 +147,12 @@ fn end_in_loops(module: &mut Module) {
         };
         let one = init.alloc(module);
         let is_end = |&op: &Op| ttng::InvalBarrier::cast(module, op).is_some();
-        let ended = allocation(module, one)
-            .is_none_or(|all| buffer_users(module, all.result(module)).iter().any(is_end));
+        let users = allocation(module, one).map(|all| buffer_users(module, all.result(module)));
+        let ended = users.as_ref().is_none_or(|users| users.iter().any(is_end));
+        if !ended && users.iter().flatten().any(|&op| module.has_trait(op, Trait::Terminator)) {
+            let text = "not supported yet: an mbarrier that is made in a loop, and that a branch gives or the loop carries on";
+            return Err(wrong(module, op, text));
+        }
         let end = module.parent_block(op).and_then(|block| module.last_op(block));
         if let Some(end) = end.filter(|_| !ended) {
             ends.push((one, end));
@@ -157,6 +161,7 @@ fn end_in_loops(module: &mut Module) {
     for (one, end) in ends {
         ttng::InvalBarrier::build(&mut Builder::before(module, end), one);
     }
+    Ok(())
 }
 
 /// Whether an operation is in a loop of the code that its warps run.
