@@ -1146,9 +1146,10 @@ def gather(src, index, axis):
 def barrier():
     """All threads of the program, or of the partition, wait for each other, and see what the others have written before.
 
-    It is for stores and loads of global memory through different arguments that lead to one tensor, and for two stores in a row
-    to one place. Loads and stores through one argument are in the program's order without (in a warp-level kernel those of a
-    warp), if they are not volatile.
+    It is for stores and loads of global memory through different arguments that lead to one tensor, for two stores in a row to
+    one place, for loads of what other threads have stored in an iteration of a loop before, by pointers that the loop computes, or in a
+    function that is called. Other loads and stores through one argument are in the program's order without (in a warp-level
+    kernel those of a warp), if they are not volatile.
 
     Where some warps may not come to it, as in a branch on :func:`warp_id`, it is an error.
     """

@@ -5,7 +5,8 @@
 //! the threads only the one that stores knows. Neither do they where a kernel loads and stores through one of its arguments
 //! ([`global_bases`]), if not the same places by the same threads: a block that is turned in place, or a row that is shifted. A thread that
 //! alone loads and stores an element needs no barrier; what goes through two arguments is taken for two tensors, and two stores, unless the
-//! second is atomic, for two parts of one.
+//! second is atomic, for two parts of one. Pointers are compared as values: what an iteration of a loop stores is taken for other places than those
+//! of the next one's loads by the same value, and so are copies that are begun and not waited for, and what calls touch.
 //!
 //! A copy by the copy engine is nobody's store: whatever threads have loaded it may overwrite.
 //!
