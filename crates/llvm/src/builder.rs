@@ -295,7 +295,7 @@ impl<'m> Builder<'m> {
     // ---- recording -------------------------------------------------------------------------------------------------
 
     fn record(&mut self, op: Op, effect: Effect, results: &[Ty], args: SmallVec<[Value; 4]>) -> Value {
-        let pure = matches!(effect, Effect::Pure | Effect::Together);
+        let pure = effect.is_pure();
         let key = (op, results.first().copied().unwrap_or(Ty::I1), args);
         if pure
             && let Some(found) = self.known.get(&key)

@@ -1096,7 +1096,7 @@ impl<'m> Emitter<'m> {
                         asm.text.len(),
                         asm.constraints.as_ptr().cast_mut().cast(),
                         asm.constraints.len(),
-                        i32::from(!matches!(inst.effect, Effect::Pure | Effect::Together)),
+                        i32::from(!inst.effect.is_pure()),
                         0,
                         LLVMInlineAsmDialect::LLVMInlineAsmDialectATT,
                         0,

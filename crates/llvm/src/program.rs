@@ -146,6 +146,13 @@ pub enum Effect {
     Write,
 }
 
+impl Effect {
+    /// Whether equal ones are merged.
+    pub(crate) fn is_pure(self) -> bool {
+        matches!(self, Effect::Pure | Effect::Together)
+    }
+}
+
 /// An operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Op {

@@ -210,20 +210,20 @@ impl<H: Hooks> Lower<'_, H> {
     }
 
     /// The operation that the region's function is, if it is a single one.
-    fn only_operation(&self, region: ir::Block) -> Option<arith::Kind> {
+    fn only_operation(&self, region: ir::Block) -> Option<ir::Op> {
         let m = self.m;
         let first = m.first_op(region)?;
         let last = m.next_op(first)?;
-        let Opcode::Arith(kind) = m.opcode(first)? else { return None };
         let is_it = m.has_trait(last, ir::Trait::Terminator)
             && m.operands(last) == m.results(first)
             && m.operands(first) == m.block_args(region);
-        is_it.then_some(kind)
+        is_it.then_some(first)
     }
 
     /// The identity of the region's function, where it is a single operation that has one.
     pub(crate) fn identity(&mut self, region: ir::Block, srcs: &[ir::Value]) -> Option<Vec<Value>> {
-        let kind = self.only_operation(region).filter(|_| srcs.len() == 1)?;
+        let op = self.only_operation(region).filter(|_| srcs.len() == 1)?;
+        let Opcode::Arith(kind) = self.m.opcode(op)? else { return None };
         let ty = self.elem_ty(self.value_ty(srcs[0])).ok()?;
         let bits = ty.bits();
         use arith::Kind as K;
@@ -264,7 +264,8 @@ impl<H: Hooks> Lower<'_, H> {
         if lanes.is_empty() {
             return Ok(partial);
         }
-        let commutes = self.only_operation(region).is_some_and(commutes);
+        let commutes =
+            self.only_operation(region).is_some_and(|op| self.m.has_trait(op, ir::Trait::Commutative));
         // A lane has its own product before it is rounded, and another lane's behind that.
         let fuses = self.b.set_fuses(!commutes);
         for &bit in lanes {
@@ -275,7 +276,7 @@ impl<H: Hooks> Lower<'_, H> {
         if commutes {
             return Ok(partial);
         }
-        // Each lane has put its own before the other's: what the first one has is in order.
+        // Each lane has put its own before the other's, so that they differ.
         let mask = lanes.iter().fold(0, |mask, bit| mask | 1 << bit);
         let lane = self.lane();
         let first = self.b.and_const(lane, !mask & u64::from(u32::MAX));
@@ -437,29 +438,6 @@ impl<H: Hooks> Lower<'_, H> {
         let lanes: Vec<u32> = (0..bits as u32).collect();
         self.across_lanes(region, &lanes, Partial { values, valid: None })
     }
-}
-
-/// Whether an operation gives the same for its operands in either order.
-fn commutes(kind: arith::Kind) -> bool {
-    use arith::Kind as K;
-    matches!(
-        kind,
-        K::Addi
-            | K::Muli
-            | K::Andi
-            | K::Ori
-            | K::Xori
-            | K::Maxsi
-            | K::Minsi
-            | K::Maxui
-            | K::Minui
-            | K::Addf
-            | K::Mulf
-            | K::Maximumf
-            | K::Minimumf
-            | K::Maxnumf
-            | K::Minnumf
-    )
 }
 
 /// The least coordinate along `axis` that each of the warps has over which the axis is spread: that of lane 0. So it is known which

@@ -25,11 +25,10 @@
 //! ```
 
 use tilewright_ir::dialect::{tt, ttg};
-use tilewright_ir::effects::{effects, resource};
-use tilewright_ir::opdef::{Access, Resource};
+use tilewright_ir::effects::effects;
 use tilewright_ir::{AttrKind, Builder, Diagnostic, Module, Op, marks};
 
-use crate::analysis::rings::{self, Ring, lies_in};
+use crate::analysis::rings::{self, Ring};
 use crate::hopper::tma;
 use crate::pass::{Pass, Property};
 use crate::transform::allocate_shared::buffer_users;
@@ -81,7 +80,7 @@ fn stores(module: &Module, ring: &Ring, alloc: ttg::LocalAlloc) -> Option<Vec<tt
     if rings.nth(1).is_some() {
         return None;
     }
-    let writers = users.into_iter().filter(|&op| writes(module, op, alloc));
+    let writers = users.into_iter().filter(|&op| rings::writes(module, op, alloc));
     let stores: Option<Vec<_>> = writers.map(|op| ttg::LocalStore::cast(module, op)).collect();
     let stores = stores.filter(|stores| !stores.is_empty())?;
     let mut acquires = Vec::new();
@@ -101,17 +100,6 @@ fn stores(module: &Module, ring: &Ring, alloc: ttg::LocalAlloc) -> Option<Vec<tt
         acquires.push(acquire);
     }
     Some(stores)
-}
-
-/// Whether an operation writes to a buffer.
-fn writes(module: &Module, op: Op, alloc: ttg::LocalAlloc) -> bool {
-    let Some(def) = module.def(op) else { return true };
-    def.effects.iter().any(|e| {
-        let group = e.operand.and_then(|name| def.group(name));
-        resource(module, op, e) == Resource::Shared
-            && e.access == Access::Write
-            && group.is_some_and(|g| module.operand_group(op, g).iter().any(|&v| lies_in(module, v, alloc)))
-    })
 }
 
 /// The load of a block that a store puts into a slot, if the copy engine can put it there.

@@ -383,6 +383,17 @@ pub(crate) fn lies_in(module: &Module, value: Value, alloc: ttg::LocalAlloc) -> 
     !module.is_tensor(module.value_type(value)) && allocation(module, value) == Some(alloc)
 }
 
+/// Whether an operation writes to a buffer.
+pub(crate) fn writes(module: &Module, op: Op, alloc: ttg::LocalAlloc) -> bool {
+    let Some(def) = module.def(op) else { return true };
+    def.effects.iter().any(|e| {
+        let group = e.operand.and_then(|name| def.group(name));
+        resource(module, op, e) == Resource::Shared
+            && e.access == Access::Write
+            && group.is_some_and(|g| module.operand_group(op, g).iter().any(|&v| lies_in(module, v, alloc)))
+    })
+}
+
 /// The number of the slot that a view of a field shows.
 pub(crate) fn slot_of(module: &Module, view: Value) -> Option<Value> {
     let mut at = view;

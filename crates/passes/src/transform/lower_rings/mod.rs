@@ -59,8 +59,7 @@ mod release;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng};
-use tilewright_ir::effects::{effects, resource};
-use tilewright_ir::opdef::{Access, Effect, Resource};
+use tilewright_ir::effects::effects;
 use tilewright_ir::{
     AttrKind, Builder, Diagnostic, Encoding, Module, Op, Opcode, SharedKind, Trait, Type, TypeKind, Value,
 };
@@ -515,9 +514,7 @@ fn is_ordered(module: &Module, ring: &Ring, alloc: ttg::LocalAlloc) -> bool {
     let users = users.into_iter().filter(|&op| accesses(module, op));
     let (accesses, of_readers): (Vec<Op>, Vec<Op>) =
         users.partition(|&op| rings::place(module, op) == ring.writer);
-    let writes =
-        |op: Op, e: &Effect| e.access == Access::Write && resource(module, op, e) == Resource::Shared;
-    if of_readers.iter().any(|&op| module.def(op).is_some_and(|d| d.effects.iter().any(|e| writes(op, e)))) {
+    if of_readers.iter().any(|&op| rings::writes(module, op, alloc)) {
         return false;
     }
     accesses.iter().all(|&op| {
