@@ -4,12 +4,12 @@
 product                 each device has                        what is moved
 ======================  =====================================  ==========================================================================
 ``all_gather_gemm``     rows of a, and its own b and c         the rows of the others: some warps copy them, or store their own there, and say of each block of rows when it is there
-``gemm_reduce_scatter`` columns of a and b                     sums: each device gets rows of c; tiles of others' rows are multiplied ahead of its own, and handed over
+``gemm_reduce_scatter`` columns of a and b                     sums: each device gets rows of c; a warp hands tiles over to their owner, whose own come last, and two add up what has come
 ``gemm_all_reduce``     columns of a and b                     the same, and whoever has added up a tile stores it at all
 ======================  =====================================  ==========================================================================
 
 As many programs as the GPU has multiprocessors take tiles, one after the other; all are there at once. Signals tell of single tiles: who needs what others bring
-has been busy with what it had itself, and what is sent goes its way behind the next product. Every signal is taken off by who has waited for it, so that launches can follow each other, in CUDA graphs, too. Run by
+has been busy with what it had itself, and what is sent goes its way beside the next product. Every signal is taken off by who has waited for it, so that launches can follow each other, in CUDA graphs, too. Run by
 itself the program checks all three on a simulated mesh.
 """
 
@@ -21,28 +21,6 @@ import tilewright as triton
 import tilewright.language as tl
 from tilewright import distributed, tle
 from tilewright.tools.tensor_descriptor import TensorDescriptor
-
-
-@triton.jit
-def product(a_desc, b_desc, row, column, K, M: tl.constexpr, N: tl.constexpr, STEP: tl.constexpr):
-    """A tile of a bᵀ."""
-    acc = tl.zeros([M, N], tl.float32)
-    for k in range(0, K, STEP):
-        acc = tl.dot(a_desc.load([row, k]), b_desc.load([column, k]).T, acc)
-    return acc
-
-
-@triton.jit
-def places(tile_m, tile_n, columns, M: tl.constexpr, N: tl.constexpr):
-    """Where the elements of a tile are in a matrix of so many columns, and which there are."""
-    along = tile_n * N + tl.arange(0, N)[None, :]
-    return (tile_m * M + tl.arange(0, M)[:, None]) * columns + along, along < columns
-
-
-@triton.jit
-def next_tile(counts_ptr):
-    """The tiles of the launch are given out one by one: who has had to wait, or to copy, takes fewer."""
-    return tl.atomic_add(counts_ptr, 1, sem="relaxed")
 
 
 @triton.jit
@@ -64,8 +42,10 @@ def carry(
     mesh: tl.constexpr, PUSH: tl.constexpr, TEAM: tl.constexpr, M: tl.constexpr, SIZE: tl.constexpr,
 ):  # fmt: skip
     """Copies this program's part of the blocks of rows of the other devices, in the order in which tiles want them, or the other way round stores its own
-    device's at the others. A team of programs shares a block; each loads a piece ahead of the one that it stores."""
+    device's at the others. A team of programs shares a block; each loads a piece ahead of the one that it stores. Nobody copies before all have come, nor
+    leaves before all have copied: tiles are multiplied meanwhile."""
     me = tle.shard_id(mesh, 0)
+    tle.distributed_barrier(mesh)
     of_device, teams = rows // M, tl.num_programs(0) // TEAM
     team, member = tl.program_id(0) // TEAM, tl.program_id(0) % TEAM
     # (Programs that make no team have nothing to copy.)
@@ -90,6 +70,7 @@ def carry(
             tl.store(target + place, value, mask=place < M * K)
             place, value = ahead, next
         tle.signal(None, other, block)
+    tle.distributed_barrier(mesh)
 
 
 @triton.jit
@@ -102,10 +83,10 @@ def gathered_tile(tile, of_device, num_n, me, DEVICES: tl.constexpr, GROUP: tl.c
 
 @triton.jit
 def bring(
-    writer, a_desc, b_desc, of_device, num_n, K,
+    writer, a_desc, b_desc, counts_ptr, of_device, num_n, K,
     mesh: tl.constexpr, TEAM: tl.constexpr, M: tl.constexpr, N: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
-    """Fills the slots, tile after tile, with what is there."""
+    """Fills the slots, tile after tile, with what is there. Who is the last to do so leaves the signals as they were."""
     me = tle.shard_id(mesh, 0)
     at = writer.cursor(0)
     for tile in range(tl.program_id(0), mesh.size * of_device * num_n, tl.num_programs(0)):
@@ -113,6 +94,12 @@ def bring(
         if owner != me:
             tle.signal_wait(None, block, target=TEAM)
         at = fill_slots(writer, at, a_desc, b_desc, block * M, tile_n * N, K)
+    if is_last(counts_ptr):
+        blocks = mesh.size * of_device
+        for begin in range(0, blocks, 128):
+            block = begin + tl.arange(0, 128)
+            come = (block < blocks) & (block // of_device != me)
+            tle.signal(None, me, block, tl.where(come, -TEAM, 0), op="add")
 
 
 @triton.jit
@@ -140,23 +127,23 @@ def all_gather_kernel(
     a = tle.gpu.alloc([SLOTS, M, STEP], dtype=a_desc.dtype)
     b = tle.gpu.alloc([SLOTS, N, STEP], dtype=b_desc.dtype)
     pipe = tle.pipe(capacity=SLOTS, name="operands", a=a, b=b)
-    tle.distributed_barrier(mesh)
     tle.gpu.warp_specialize(
         [
             (multiply, (pipe.reader(), c_desc, of_device, num_n, K, mesh, HALVES, M, N, STEP, GROUP)),
-            (bring, (pipe.writer(), a_desc, b_desc, of_device, num_n, K, mesh, TEAM, M, N, GROUP)),
+            (
+                bring,
+                (pipe.writer(), a_desc, b_desc, counts_ptr, of_device, num_n, K, mesh, TEAM, M, N, GROUP),
+            ),
             (carry, (a_ptr, rows, K, mesh, PUSH, TEAM, M, SIZE)),
         ],
         [1, 2],
         [96, 96],
     )
-    if is_last(counts_ptr):
-        # It leaves the signals as they were.
-        me = tle.shard_id(mesh, 0)
-        for block in range(mesh.size * of_device):
-            if block // of_device != me:
-                tle.signal(None, me, block, -TEAM, op="add")
-    tle.distributed_barrier(mesh)
+
+
+def slots_beside(elements, m, n, step):
+    """How many slots there is room for beside a buffer, of 227 KB and elements of 16 bits."""
+    return min(4, ((227 << 10) - 2 * elements) // (2 * (m + n) * step))
 
 
 def fitting(rows, columns, programs):
@@ -186,19 +173,27 @@ def all_gather_gemm(
     programs = min(programs, triton.cdiv(rows, m) * triton.cdiv(columns, n))
     team = min(team, programs)
     wide = n // 2 if (n > 224 if halves is None else halves) else n
-    # What the tile leaves of 227 KB, for elements of 16 bits.
-    slots = min(4, ((227 << 10) - 2 * m * wide) // (2 * (m + n) * step))
     all_gather_kernel[(programs,)](
         a,
         TensorDescriptor.from_tensor(a, [m, step]),
         TensorDescriptor.from_tensor(b, [n, step]),
         TensorDescriptor.from_tensor(c, [m, wide]),
-        counts, own, columns, inner, mesh, push, team, slots, wide < n, m, n, step, group, min(m * inner // team, 1 << 12),
+        counts, own, columns, inner, mesh, push, team, slots_beside(m * wide, m, n, step), wide < n, m, n, step, group, min(m * inner // team, 1 << 12),
         num_warps=num_warps,
     )  # fmt: skip
 
 
 # ---- the product, then sums --------------------------------------------------------------------------------------
+
+
+@triton.jit
+def at_each(pointer, rows, columns, mesh: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    """Descriptors of a matrix that each device has in symmetric memory, in the order of the devices."""
+    found = ()
+    for k in tl.static_range(mesh.size):
+        there = tle.remote(pointer, k, mesh)
+        found = found + (tl.make_tensor_descriptor(there, [rows, columns], [columns, 1], [M, N]),)
+    return found
 
 
 @triton.jit
@@ -217,69 +212,123 @@ def tile_at(turn, tiles, ahead, me, DEVICES: tl.constexpr):
 
 
 @triton.jit
-def hand_over(parts_ptr, acc, at, inside, owner, size, me, mesh: tl.constexpr):
-    """Stores a tile among the owner's parts, where those of this device are; ``size`` elements a device."""
-    there = tle.remote(parts_ptr + me.to(tl.int64) * size, owner, mesh)
-    tl.store(there + at, acc.to(parts_ptr.dtype.element_ty), mask=inside)
+def bring_parts(
+    writer, a_desc, b_desc, rows, columns, K, ahead,
+    mesh: tl.constexpr, M: tl.constexpr, N: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    """Fills the slots, tile after tile."""
+    of_device, num_n = rows // M, tl.cdiv(columns, N)
+    at = writer.cursor(0)
+    for turn in range(tl.program_id(0), mesh.size * of_device * num_n, tl.num_programs(0)):
+        owner, tile = tile_at(turn, of_device * num_n, ahead, tle.shard_id(mesh, 0), mesh.size)
+        tile_m, tile_n = tile_of(tile, of_device, num_n, GROUP)
+        at = fill_slots(writer, at, a_desc, b_desc, owner * rows + tile_m * M, tile_n * N, K)
 
 
 @triton.jit
-def summed(parts_ptr, acc, at, inside, tile, size, me, mesh: tl.constexpr):
-    """A tile of this device's rows, with what the others have handed over."""
-    for _ in tl.static_range(mesh.size - 1):
-        tle.signal_wait(None, tile)
-    for k in tl.static_range(1, mesh.size):
-        part = parts_ptr + ((me + k) % mesh.size).to(tl.int64) * size
-        acc += tl.load(part + at, mask=inside, other=0)
-    return acc.to(parts_ptr.dtype.element_ty)
+def multiply_parts(
+    reader, writer, rows, columns, K,
+    mesh: tl.constexpr, M: tl.constexpr, N: tl.constexpr, STEP: tl.constexpr,
+):  # fmt: skip
+    """Adds up the products of the slots, and gives each tile on as two halves."""
+    at, to = reader.cursor(0), writer.cursor(0)
+    for _ in range(tl.program_id(0), mesh.size * (rows // M) * tl.cdiv(columns, N), tl.num_programs(0)):
+        acc, at = add_slots(reader, at, K, M, N, STEP)
+        for half in tl.split(tl.permute(tl.reshape(acc, (M, 2, N // 2)), (0, 2, 1))):
+            writer.acquire(to).half.store(half)
+            writer.commit(to)
+            to.advance()
+
+
+@triton.jit
+def hand_over(
+    reader, parts, rows, columns, ahead,
+    mesh: tl.constexpr, M: tl.constexpr, N: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
+    """Stores each tile among its owner's ``parts``, where those of this device are, and tells the owner."""
+    me = tle.shard_id(mesh, 0)
+    of_device, num_n = rows // M, tl.cdiv(columns, N)
+    at = reader.cursor(0)
+    # Nobody hands over before the others are there.
+    tle.distributed_barrier(mesh)
+    for turn in range(tl.program_id(0), mesh.size * of_device * num_n, tl.num_programs(0)):
+        owner, tile = tile_at(turn, of_device * num_n, ahead, me, mesh.size)
+        tile_m, tile_n = tile_of(tile, of_device, num_n, GROUP)
+        for half in tl.static_range(2):
+            slot = reader.wait(at).slot
+            for k in tl.static_range(mesh.size):
+                if owner == k:
+                    place = [me * rows + tile_m * M, tile_n * N + half * (N // 2)]
+                    tle.gpu.copy(slot.half, parts[k], [M, N // 2], place)
+            reader.release(at)
+            at.advance()
+        tle.signal(None, owner, tile)
+
+
+@triton.jit
+def add_up(
+    parts_ptr, c_ptr, rows, columns,
+    mesh: tl.constexpr, TO_ALL: tl.constexpr, M: tl.constexpr, N: tl.constexpr, GROUP: tl.constexpr, HIGH: tl.constexpr,
+):  # fmt: skip
+    """Adds up what has been handed over for this program's tiles of this device's rows."""
+    me = tle.shard_id(mesh, 0)
+    of_device, num_n, size = rows // M, tl.cdiv(columns, N), rows.to(tl.int64) * columns
+    for tile in range(tl.program_id(0), of_device * num_n, tl.num_programs(0)):
+        tile_m, tile_n = tile_of(tile, of_device, num_n, GROUP)
+        tle.signal_wait(None, tile, target=mesh.size)
+        tle.signal(None, me, tile, -mesh.size, op="add")
+        column = tile_n * N + tl.arange(0, N)[None, :]
+        for begin in range(tile_m * M, tile_m * M + M, HIGH):
+            at = (begin + tl.arange(0, HIGH)[:, None]).to(tl.int64) * columns + column
+            inside = column < columns
+            total = tl.zeros([HIGH, N], tl.float32)
+            for k in tl.static_range(mesh.size):
+                total += tl.load(parts_ptr + k * size + at, mask=inside, other=0)
+            value = total.to(c_ptr.dtype.element_ty)
+            if TO_ALL:
+                for k in tl.static_range(mesh.size):
+                    there = tle.remote(c_ptr + me * size, (me + k) % mesh.size, mesh)
+                    tl.store(there + at, value, mask=inside)
+            else:
+                tl.store(c_ptr + at, value, mask=inside)
+    if TO_ALL:
+        # What others store is there when the kernel ends.
+        tle.distributed_barrier(mesh)
 
 
 @triton.jit
 def summed_kernel(
-    a_desc, b_desc, parts_ptr, c_ptr, counts_ptr, rows, columns, K, ahead,
-    mesh: tl.constexpr, TO_ALL: tl.constexpr, M: tl.constexpr, N: tl.constexpr, STEP: tl.constexpr, GROUP: tl.constexpr,
+    a_desc, b_desc, parts_ptr, c_ptr, rows, columns, K, ahead,
+    mesh: tl.constexpr, TO_ALL: tl.constexpr, SLOTS: tl.constexpr, HALVES: tl.constexpr,
+    M: tl.constexpr, N: tl.constexpr, STEP: tl.constexpr, GROUP: tl.constexpr, HIGH: tl.constexpr,
 ):  # fmt: skip
-    """``rows`` are those that each device adds up. At ``parts_ptr`` are, of each device, its products for this one's rows."""
-    me = tle.shard_id(mesh, 0)
-    of_device, num_n = rows // M, tl.cdiv(columns, N)
-    tiles, size = of_device * num_n, rows * columns
-    tle.distributed_barrier(mesh)
-    # What has been handed over is told only behind the next product: meanwhile it is on its way.
-    told, told_tile = me, 0
-    turn = next_tile(counts_ptr)
-    while turn < mesh.size * tiles:
-        owner, tile = tile_at(turn, tiles, ahead, me, mesh.size)
-        tile_m, tile_n = tile_of(tile, of_device, num_n, GROUP)
-        acc = product(a_desc, b_desc, owner * rows + tile_m * M, tile_n * N, K, M, N, STEP)
-        if told != me:
-            tle.signal(None, told, told_tile)
-        at, inside = places(tile_m, tile_n, columns, M, N)
-        if owner != me:
-            hand_over(parts_ptr, acc, at, inside, owner, size, me, mesh)
-        else:
-            total = summed(parts_ptr, acc, at, inside, tile, size, me, mesh)
-            if TO_ALL:
-                for k in tl.static_range(mesh.size):
-                    there = tle.remote(c_ptr + me.to(tl.int64) * size, (me + k) % mesh.size, mesh)
-                    tl.store(there + at, total, mask=inside)
-            else:
-                tl.store(c_ptr + at, total, mask=inside)
-        told, told_tile = owner, tile
-        turn = next_tile(counts_ptr)
-    if told != me:
-        tle.signal(None, told, told_tile)
-    is_last(counts_ptr)
-    tle.distributed_barrier(mesh)
+    """``rows`` are those that each device adds up. One warp fills a ring of slots, eight multiply, one hands over ``HALVES`` at a time, and two add up."""
+    a = tle.gpu.alloc([SLOTS, M, STEP], dtype=a_desc.dtype)
+    b = tle.gpu.alloc([SLOTS, N, STEP], dtype=b_desc.dtype)
+    half = tle.gpu.alloc([HALVES, M, N // 2], dtype=parts_ptr.dtype.element_ty)
+    operands = tle.pipe(capacity=SLOTS, name="operands", a=a, b=b)
+    made = tle.pipe(capacity=HALVES, name="made", half=half)
+    parts = at_each(parts_ptr, mesh.size * rows, columns, mesh, M, N // 2)
+    tle.gpu.warp_specialize(
+        [
+            (multiply_parts, (operands.reader(), made.writer(), rows, columns, K, mesh, M, N, STEP)),
+            (bring_parts, (operands.writer(), a_desc, b_desc, rows, columns, K, ahead, mesh, M, N, GROUP)),
+            (hand_over, (made.reader(), parts, rows, columns, ahead, mesh, M, N, GROUP)),
+            (add_up, (parts_ptr, c_ptr, rows, columns, mesh, TO_ALL, M, N, GROUP, HIGH)),
+        ],
+        [1, 1, 2],
+        [96, 96, 96],
+    )
 
 
 def summed_gemm(
-    a, b, parts, c, counts, mesh, to_all, block=(128, 256, 64), programs=132, group=8, ahead=66, **options
+    a, b, parts, c, mesh, to_all, block=(128, 256, 64), halves=1, programs=132, group=8, ahead=66, num_warps=8
 ):
     """``c = Σ a @ b.T`` over the devices of ``mesh``, each of which has some of the columns of both: its rows of ``c``, or with ``to_all`` all of it.
 
     :param parts: (devices, rows of each, N), in symmetric memory, for what the devices hand to each other.
     :param c: this device's rows; with ``to_all`` (M, N) in symmetric memory.
-    :param counts: two 32-bit integers, zero before the first launch.
+    :param halves: how many halves of tiles wait to be handed over.
     :param ahead: by how many tiles those of the others are ahead of the device's own.
     """
     (rows, inner), columns = a.shape, b.shape[0]
@@ -295,16 +344,17 @@ def summed_gemm(
     summed_kernel[(min(programs, mesh.size * tiles),)](
         TensorDescriptor.from_tensor(a, [m, step]),
         TensorDescriptor.from_tensor(b, [n, step]),
-        parts, c, counts, own, columns, inner, min(ahead, tiles), mesh, to_all, m, n, step, group, **options,
+        parts, c, own, columns, inner, min(ahead, tiles), mesh, to_all, slots_beside(m * n // 2 * halves, m, n, step), halves, m, n, step, group, min(m, 8),
+        num_warps=num_warps,
     )  # fmt: skip
 
 
-def gemm_reduce_scatter(a, b, parts, c, counts, mesh, **options):
-    summed_gemm(a, b, parts, c, counts, mesh, False, **options)
+def gemm_reduce_scatter(a, b, parts, c, mesh, **options):
+    summed_gemm(a, b, parts, c, mesh, False, **options)
 
 
-def gemm_all_reduce(a, b, parts, c, counts, mesh, **options):
-    summed_gemm(a, b, parts, c, counts, mesh, True, **options)
+def gemm_all_reduce(a, b, parts, c, mesh, **options):
+    summed_gemm(a, b, parts, c, mesh, True, **options)
 
 
 def check(devices):
@@ -340,9 +390,8 @@ def check(devices):
         with simulated_mesh(1, devices):
             parts = distributed.zeros((devices, own, columns), np.float16)
             c = distributed.zeros(wanted[0].shape, np.float16)
-            counts = distributed.zeros(2, np.int32)
-            for ahead in (1, 264):
-                multiply(*map(distributed.from_parts, cut), parts, c, counts, mesh, ahead=ahead, **how)
+            for ahead, halves in ((1, 1), (264, 2)):
+                multiply(*map(distributed.from_parts, cut), parts, c, mesh, ahead=ahead, halves=halves, **how)
             for part, want in zip(c.parts, wanted):
                 np.testing.assert_array_equal(part, want)
         print(f"{devices} devices: {name}")

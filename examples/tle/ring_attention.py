@@ -6,11 +6,17 @@ device's own first, with running maxima and sums. A signal for each head and dev
 on a simulated mesh.
 """
 
-from gemm_across_devices import is_last, next_tile
+from gemm_across_devices import is_last
 
 import tilewright as triton
 import tilewright.language as tl
 from tilewright import tle
+
+
+@triton.jit
+def next_tile(counts_ptr):
+    """The tiles of the launch are given out one by one: who has had to wait, or to copy, takes fewer."""
+    return tl.atomic_add(counts_ptr, 1, sem="relaxed")
 
 
 @triton.jit

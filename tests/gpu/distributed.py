@@ -56,6 +56,16 @@ def move_kernel(
 
 
 @triton.jit
+def meeting_kernel(mesh: tl.constexpr):
+    tle.distributed_barrier(mesh)
+
+
+@triton.jit
+def empty_kernel(x_ptr):
+    pass
+
+
+@triton.jit
 def peer_read_kernel(x_ptr, out_ptr, n, mesh: tl.constexpr, N: tl.constexpr):
     peer = (tle.shard_id(mesh, 0) + 1) % mesh.size
     for begin in range(tl.program_id(0) * N, n, tl.num_programs(0) * N):
@@ -189,7 +199,7 @@ def check(mesh, by):
             torch.testing.assert_close(out, a.float() @ b.float())
             say(f"distributed_dot {left}, {right}: right")
 
-    for how in ("one_shot", "two_shot", "ring", "push", "low_latency"):
+    for how in _cost.ALGORITHMS["all-reduce"]:
         x, out = symmetric(whole[rank]), distributed.empty((64, 64), torch.float32)
         for _ in range(20):
             move_kernel[(3,)](x, out, specs["partial"], specs["whole"], (64, 64), how)
@@ -250,28 +260,35 @@ def launched(run, repeats=20):
 
 def in_graph(run, each=10, repeats=9):
     """The times in ms on the GPUs alone: ``each`` runs in a CUDA graph."""
-    stream = torch.cuda.Stream()
+    return in_graphs({OURS: run}, each, repeats)[OURS]
+
+
+def in_graphs(runs, each=10, repeats=9):
+    """The same of several, which take turns: so each is as warm as the others."""
+    stream, graphs = torch.cuda.Stream(), {}
     # Two kernels of a rank that exchange at the same time would take each other's flags.
     stream.wait_stream(torch.cuda.current_stream())
+    times = {name: [] for name in runs}
     with torch.cuda.stream(stream):
-        for _ in range(3):
-            run()
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, stream=stream):
-            for _ in range(each):
+        for name, run in runs.items():
+            for _ in range(3):
                 run()
-        times = []
+            torch.cuda.synchronize()
+            graphs[name] = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graphs[name], stream=stream):
+                for _ in range(each):
+                    run()
         for _ in range(repeats):
-            torch.cuda.synchronize()
-            dist.barrier()
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            begin.record()
-            graph.replay()
-            end.record()
-            torch.cuda.synchronize()
-            times.append(begin.elapsed_time(end) / each)
-    return slowest(times)
+            for name, graph in graphs.items():
+                torch.cuda.synchronize()
+                dist.barrier()
+                begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+                begin.record()
+                graph.replay()
+                end.record()
+                torch.cuda.synchronize()
+                times[name].append(begin.elapsed_time(end) / each)
+    return {name: slowest(laps) for name, laps in times.items()}
 
 
 def keep(record, result):
@@ -304,7 +321,7 @@ def of_torch(n):
 def grids_for(nbytes, how):
     """How many programs may share such a transfer: two a multiprocessor at most, as those that wait for other ranks' must all be there at once, and a tile for each
     at least."""
-    tile = {"low_latency": 512, "push": 8192}.get(how, 4096)
+    tile = {"low_latency": 512, "low_latency_two_shot": 1024, "push": 8192}.get(how, 4096)
     multiprocessors = torch.cuda.get_device_properties().multi_processor_count
     grids = (8, 16, 32, 64, multiprocessors, 2 * multiprocessors)
     return sorted({max(1, min(nbytes // tile, grid)) for grid in grids})
@@ -320,6 +337,9 @@ def fits(run):
         return False
     return True
 
+
+#: Of products, N × K.
+SHAPES = ("12288x4096", "12288x8192", "29568x4096", "29568x8192")
 
 #: Words with flags carry as much again.
 MOST_BY_WORDS = 1 << 21
@@ -351,13 +371,13 @@ def collectives(record, mesh, sizes, algorithms):
         ]
         ways += [
             ("all-reduce", partial, whole, n, n, how)
-            for how in ("one_shot", "two_shot", "ring", "push", "low_latency")
+            for how in _cost.ALGORITHMS["all-reduce"]
             if ranks > 2 or how != "two_shot" or size >= 1 << 22
         ]
         ways = [
             way
             for way in ways
-            if way[-1] in algorithms and (way[-1] != "low_latency" or size <= MOST_BY_WORDS)
+            if way[-1] in algorithms and (not way[-1].startswith("low_latency") or size <= MOST_BY_WORDS)
         ]
         theirs = {name: (launched(run), in_graph(run)) for name, run in nccl.items()}
         of_symmetric = {"all-reduce": in_graph(of_torch(n))}
@@ -385,6 +405,13 @@ def collectives(record, mesh, sizes, algorithms):
             if name in of_symmetric:
                 result.graph["torch's symmetric memory"] = of_symmetric[name]
             keep(record, result)
+    for grid in (1, 128):
+        case = f"a meeting, {grid} programs"
+        result = Result("collectives", case, case)
+        result.graph = in_graphs(
+            {OURS: lambda: meeting_kernel[(grid,)](mesh), "no meeting": lambda: empty_kernel[(grid,)](x)}
+        )
+        keep(record, result)
     theirs = symmetric_memory.empty(x.numel(), dtype=DTYPE, device="cuda")
     handle = symmetric_memory.rendezvous(theirs, dist.group.WORLD)
     peer = handle.get_buffer((dist.get_rank() + 1) % ranks, (x.numel(),), DTYPE)
@@ -395,17 +422,35 @@ def collectives(record, mesh, sizes, algorithms):
     keep(record, result)
 
 
-def in_ways(ways, run, shares, counts):
-    """``run`` in other ways than the example's own: with how many programs that copy (together), ``shares``, and whether they store at the others what these need."""
+def in_ways(ways, run, others):
+    """``run`` in other ways than the example's own."""
+    return {name: functools.partial(run, **how) for name, how in others.items() if ways}
+
+
+def copying(shares, counts):
+    """With how many programs that copy (together), ``shares``, and whether they store at the others what these need."""
     return {
-        f"{n} {'push' if push else 'fetch'}": functools.partial(run, **{shares: n}, push=push)
+        f"{n} {'push' if push else 'fetch'}": {shares: n, "push": push}
         for n in counts
         for push in (False, True)
-        if ways
     }
 
 
-def products(record, mesh, ways):
+#: Ways to gather and multiply, and to multiply and add up: tiles, and in which order.
+GATHERED = {
+    f"{m} × {n}": {"block": (m, n, 64)}
+    for m, n in ((128, 256), (128, 224), (128, 192), (256, 128), (256, 112))
+} | {f"rows in groups of {n}": {"group": n} for n in (4, 16)}
+ADDED_UP = {
+    "256 × 128": {"block": (256, 128, 64)},
+    "one half waits": {"halves": 1},
+    "16 ahead": {"ahead": 16},
+    "264 ahead": {"ahead": 264},
+    "rows in groups of 16": {"group": 16},
+}
+
+
+def products(record, mesh, shapes, ways):
     """Of M by N over K in all: all-gather of rows with N / ranks columns each, sums with K / ranks each."""
     import gemm_across_devices as gemms
 
@@ -416,7 +461,7 @@ def products(record, mesh, ways):
     parts = distributed.empty((M * 29568,), torch.float16)
     made = distributed.empty((M * 29568,), torch.float16)
     counts = torch.zeros(2, dtype=torch.int32, device="cuda")
-    for N, K in ((12288, 4096), (12288, 8192), (29568, 4096), (29568, 8192)):
+    for N, K in shapes:
         own = M // ranks
         a = gathered[: M * K].view(M, K)
         a.normal_()
@@ -431,10 +476,9 @@ def products(record, mesh, ways):
 
         ours = functools.partial(gemms.all_gather_gemm, a, b, c, counts, mesh)
         report(record, "all-gather, product", N, K, c, other, gather_then, ours,
-               lambda whole_a=whole_a, b=b, other=other: torch.matmul(whole_a, b.T, out=other), in_ways(ways, ours, "team", (4, 33)),
+               lambda whole_a=whole_a, b=b, other=other: torch.matmul(whole_a, b.T, out=other), in_ways(ways, ours, GATHERED),
                (a[: rank * own], a[(rank + 1) * own :]))  # fmt: skip
 
-        how = dict(num_warps=8, num_stages=3)
         a = torch.randn(M, K // ranks, dtype=torch.float16, device="cuda")
         b = torch.randn(N, K // ranks, dtype=torch.float16, device="cuda")
         product, scattered = (torch.empty(n, N, dtype=torch.float16, device="cuda") for n in (M, own))
@@ -451,10 +495,21 @@ def products(record, mesh, ways):
         def alone(a=a, b=b, product=product):
             torch.matmul(a, b.T, out=product)
 
-        report(record, "product, reduce-scatter", N, K, c[:own], scattered, then_scatter,
-               lambda a=a, b=b, c=c, h=handed: gemms.gemm_reduce_scatter(a, b, h, c[:own], counts, mesh, **how), alone)  # fmt: skip
-        report(record, "product, all-reduce", N, K, c, product, then_reduce,
-               lambda a=a, b=b, c=c, h=handed: gemms.gemm_all_reduce(a, b, h, c, counts, mesh, **how), alone)  # fmt: skip
+        ours = functools.partial(gemms.gemm_reduce_scatter, a, b, handed, c[:own], mesh)
+        report(
+            record,
+            "product, reduce-scatter",
+            N,
+            K,
+            c[:own],
+            scattered,
+            then_scatter,
+            ours,
+            alone,
+            in_ways(ways, ours, ADDED_UP),
+        )
+        ours = functools.partial(gemms.gemm_all_reduce, a, b, handed, c, mesh)
+        report(record, "product, all-reduce", N, K, c, product, then_reduce, ours, alone)
 
 
 def report(record, name, N, K, ours, others, theirs, run, alone, ways=None, come=()):
@@ -470,7 +525,7 @@ def report(record, name, N, K, ours, others, theirs, run, alone, ways=None, come
     case = f"{name}, {N:,} × {K:,}"
     result = Result("products across devices", case, case)
     competitors = {OURS: run, "cuBLAS and NCCL": theirs, "cuBLAS alone": alone} | (ways or {})
-    result.graph = {who: in_graph(other, 3, 7) for who, other in competitors.items()}
+    result.graph = in_graphs(competitors, 3, 7)
     keep(record, result)
 
 
@@ -495,7 +550,7 @@ def attention(record, mesh, ways):
         ring.ring_attention, q, k[None], v[None], one, counts, mesh[rank : rank + 1], **how
     )
     ours = functools.partial(ring.ring_attention, part, *mine, o, counts, mesh, **how)
-    runs = {OURS: ours, "one GPU": alone} | in_ways(ways, ours, "copiers", (8, 32))
+    runs = {OURS: ours, "one GPU": alone} | in_ways(ways, ours, copying("copiers", (8, 32)))
     torch.cuda.synchronize()
     dist.barrier()
     alone()
@@ -506,10 +561,7 @@ def attention(record, mesh, ways):
             torch.testing.assert_close(o, one[:, rank * own : (rank + 1) * own], rtol=1e-2, atol=1e-2)
     case = f"attention, {heads} heads of {d}, {tokens:,} tokens"
     result = Result("products across devices", case, case)
-    result.graph = {name: [] for name in runs}
-    for _ in range(3):
-        for name, run in runs.items():
-            result.graph[name] += in_graph(run, 1, 2)
+    result.graph = in_graphs(runs, 1, 6)
     keep(record, result)
 
 
@@ -543,13 +595,16 @@ def main():
     options.add_argument(
         "--how",
         nargs="*",
-        default=("one_shot", "two_shot", "ring", "push", "low_latency"),
+        default=_cost.ALGORITHMS["all-reduce"],
         help="the algorithms",
     )
     options.add_argument("--by", choices=("peer", "nvshmem"), default="peer", help="how ranks are reached")
     options.add_argument(
-        "--ways", action="store_true", help="other ways of copying than those of the examples, too"
+        "--ways",
+        action="store_true",
+        help="other tiles, orders and ways of copying than those of the examples, too",
     )
+    options.add_argument("--shapes", nargs="*", default=SHAPES, help="of products, as 12288x4096")
     given = options.parse_args()
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     dist.init_process_group("nccl")
@@ -566,7 +621,7 @@ def main():
     if "collectives" in given.only:
         collectives(record, mesh, given.bytes, given.how)
     if "products" in given.only:
-        products(record, mesh, given.ways)
+        products(record, mesh, [tuple(map(int, shape.split("x"))) for shape in given.shapes], given.ways)
     if "attention" in given.only:
         attention(record, mesh, given.ways)
     if "fault" in given.only:

@@ -310,14 +310,20 @@ def test_sparse_mla_keeps_to_its_registers(monkeypatch):
         ),
         (
             "gemm_across_devices",
-            "        tle.signal_wait(None, tile)\n",
+            "            tle.signal_wait(None, block, target=TEAM)\n",
+            "            pass\n",
+            "global-memory race",
+        ),
+        (
+            "gemm_across_devices",
+            "        tle.signal_wait(None, tile, target=mesh.size)\n",
             "        pass\n",
             "global-memory race",
         ),
         (
             "gemm_across_devices",
-            "            tle.signal(None, told, told_tile)\n",
-            "            pass\n",
+            "        tle.signal(None, owner, tile)\n",
+            "        pass\n",
             "deadlock",
         ),
         (

@@ -49,7 +49,7 @@ def test_parts_that_straddle(device):
         check(spec([["a", "b"]], mesh=mesh), spec([["b", "c"]], mesh=mesh), (24, 8))
 
 
-@pytest.mark.parametrize("how", ["one_shot", "two_shot", "ring", "push", "low_latency"])
+@pytest.mark.parametrize("how", _cost.ALGORITHMS["all-reduce"])
 @pytest.mark.parametrize(
     ("partial", "split", "shape", "dtype"),
     [
@@ -151,14 +151,14 @@ def test_one_after_the_other(device, ranks):
 
 def test_an_axis_of_one(device):
     mesh = tle.device_mesh({"device": [("a", 2), ("b", 1)]})
-    for how in ("one_shot", "two_shot", "ring", "push", "low_latency"):
+    for how in _cost.ALGORITHMS["all-reduce"]:
         with simulated_mesh(1, 2):
             check(spec(["a"], ["b"], mesh), spec(["a"], mesh=mesh), (8, 8), how=how)
 
 
 def test_a_part_of_a_mesh(device):
     mesh, x = MESH[1], array((8, 40))
-    for how in ("one_shot", "two_shot", "ring", "push", "low_latency"):
+    for how in _cost.ALGORITHMS["all-reduce"]:
         with simulated_mesh(2, 4):
             data = distributed.from_parts([np.zeros((8, 40), np.float32)] * 4 + [x, x, x, x])
             out = distributed.zeros((8, 40))
@@ -230,7 +230,12 @@ def test_what_others_have_stored_is_seen_behind_a_barrier_of_all(device):
             r"has no algorithm 'two_shot': it is all-gather, for which there is one_shot, ring, push, low_latency",
         ),
         ("P", "S0", "two_shot", r"has no algorithm 'two_shot'"),
-        ("P", "B", "tree", r'must be "one_shot", "two_shot", "ring", "push" or "low_latency", not \'tree\''),
+        (
+            "P",
+            "B",
+            "tree",
+            r"must be one of one_shot, two_shot, ring, push, low_latency, low_latency_two_shot, not 'tree'",
+        ),
         ("B", "P", None, "cannot become a partial sum"),
     ],
 )

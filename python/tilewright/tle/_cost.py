@@ -21,6 +21,7 @@ all-reduce        two shots        S (n - 1) / n                S (n - 1) / n   
 all-reduce        ring                                          2 S (n - 1) / n              2 n - 1
 all-reduce        push                                          2 S (n - 1) / n              4
 all-reduce        low latency                                   2 S (n - 1)                  1
+                  two shots                                     4 S (n - 1) / n              2
 ================  ===============  ===========================  ===========================  =============
 
 Where sums are pushed, two programs a multiprocessor have turns, too, each with a tile of 8 KiB for each member: at least so long it takes as all of them.
@@ -52,7 +53,7 @@ ALGORITHMS = {
     "all-gather": ("one_shot", "ring", "push", "low_latency"),
     "reduce-scatter": ("one_shot", "ring", "push", "low_latency"),
     "all-to-all": ("one_shot", "push", "low_latency"),
-    "all-reduce": ("one_shot", "two_shot", "ring", "push", "low_latency"),
+    "all-reduce": ("one_shot", "two_shot", "ring", "push", "low_latency", "low_latency_two_shot"),
 }
 
 
@@ -91,7 +92,7 @@ def cost(transition, algorithm, nbytes, nodes=1, devices=1, links=None):
     """Seconds that a transition takes by the model above.
 
     :param transition: a key of :data:`ALGORITHMS`.
-    :param algorithm: ``"one_shot"``, ``"two_shot"``, ``"ring"``, ``"push"`` or ``"low_latency"``.
+    :param algorithm: ``"one_shot"``, ``"two_shot"``, ``"ring"``, ``"push"``, ``"low_latency"`` or ``"low_latency_two_shot"``.
     :param nbytes: bytes of the whole tensor.
     :raises ValueError: the transition has no such algorithm.
     """
@@ -114,6 +115,8 @@ def cost(transition, algorithm, nbytes, nodes=1, devices=1, links=None):
     if algorithm == "low_latency":
         sent = {"all-reduce": nbytes, "all-to-all": nbytes / n**2}.get(transition, nbytes / n)
         return latency + _seconds(links, nodes, devices, 0, 2 * sent, words=True)
+    if algorithm == "low_latency_two_shot":
+        return 2 * latency + _seconds(links, nodes, devices, 0, 4 * nbytes / n, words=True)
     if algorithm == "push":
         meetings, times = (4, 2) if transition == "all-reduce" else (2, 1)
         turns = _math.ceil(nbytes / n / (2 * PROGRAMS * SENT)) * PUSHED.get(transition, 0)

@@ -180,6 +180,38 @@ def exchange(x, to: core.constexpr, out, count: core.constexpr, size: core.const
         core.debug_barrier()
 
 
+@jit
+def two_shot(x, to: core.constexpr, out, count: core.constexpr, size: core.constexpr):
+    """Sums that become whole, by two exchanges: each member adds up a share of a tile, and sends it to all."""
+    members: core.constexpr = x.spec.members(to)
+    elements: core.constexpr = _transfer._product(x.spec.local_shape(x.shape))
+    tile: core.constexpr = _tile(_transfer._pieces(elements, members), size, members)
+    dtype: core.constexpr = x.handle.dtype.element_ty
+    number = _ranks._own_number(count, x.spec.ranks())
+    # A row for each member.
+    places = core.arange(0, members)[:, None]
+    numbers = _transfer._at(x, to, number, places)
+    memory = _ranks._memory(count)
+    program = _ranks._program()
+    taking = core.minimum(_transfer._programs(), core.load(memory + _ranks.SLOT_PROGRAMS))
+    found = _slots(count, memory, _ranks._look_up(numbers, x.spec.ranks()))
+    epochs, mine, theirs = found[0], found[1], found[2]
+    if program < taking:
+        epoch = core.load(epochs)
+        for item in range(program, _transfer._pieces(elements, members * tile), taking):
+            at = (item * members + places) * tile + core.arange(0, tile)[None, :]
+            inside = at < elements
+            value = core.load(x.handle + at, mask=inside)
+            epoch = _next(epoch)
+            seen = _exchanged(_as_words(_bits(value, size)), mine, theirs, epoch, memory, count)
+            total = _sum(_values(_of_words(seen, 8 * size), dtype), 0)[None, :].to(dtype)
+            epoch = _next(epoch)
+            seen = _exchanged(_as_words(_bits(total, size)), mine, theirs, epoch, memory, count)
+            core.store(out + at, _values(_of_words(seen, 8 * size), dtype), mask=inside)
+        core.store(epochs, epoch)
+        core.debug_barrier()
+
+
 # ---- values -----------------------------------------------------------------------------------------------------
 
 

@@ -334,11 +334,10 @@ class ShardingSpec:
 
     @constexpr_function
     def algorithm(self, to, shape, itemsize, asked):
-        """How the tensor is moved: ``"one_shot"``, ``"two_shot"`` or ``"ring"``; what was asked for, or what costs least."""
-        if asked not in (None, *_cost.ALGORITHMS["all-reduce"]):
-            raise ValueError(
-                f'algorithm of tle.reshard must be "one_shot", "two_shot", "ring", "push" or "low_latency", not {asked!r}'
-            )
+        """How the tensor is moved, one of :data:`tilewright.tle._cost.ALGORITHMS`: what was asked for, or what costs least."""
+        known = _cost.ALGORITHMS["all-reduce"]
+        if asked not in (None, *known):
+            raise ValueError(f"algorithm of tle.reshard must be one of {', '.join(known)}, not {asked!r}")
         transition = self.transition(to)
         offered = _cost.ALGORITHMS.get(transition, ("one_shot",))
         if asked not in (None, *offered):

@@ -9,6 +9,7 @@
                around through scratch, of which there are two pieces, and comes last to the member whose it is.
 ``push``       Each member stores what others need of its part, by tiles (:mod:`tilewright.tle._push`). They meet, but where sums become split.
 ``low_latency``  Each member sends what others need of its part in words with flags (:mod:`tilewright.tle._low_latency`): nobody meets.
+``low_latency_two_shot``  Sums that become whole, in such words: each member adds up a share of what it is sent, and sends that to all.
 =============  ==================================================================================================================
 
 :mod:`tilewright.tle._cost` says what each costs.
@@ -99,6 +100,8 @@ def move(x, to: core.constexpr, out, algorithm: core.constexpr):
         _push.summed(x, to, out, count, size)
     elif how == "low_latency":
         _low_latency.exchange(x, to, out, count, size)
+    elif how == "low_latency_two_shot":
+        _low_latency.two_shot(x, to, out, count, size)
     elif x.spec.transition(to) == "all-gather":
         _ring_whole(x, to, out, count, TILE // size)
     elif x.spec.transition(to) == "reduce-scatter":
