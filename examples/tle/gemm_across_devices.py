@@ -33,6 +33,20 @@ def is_last(counts_ptr):
     return last
 
 
+@triton.jit
+def multiply_on(
+    reader, writer, tiles, K,
+    M: tl.constexpr, N: tl.constexpr, STEP: tl.constexpr,
+):  # fmt: skip
+    """Adds up the products of the slots, and gives each tile on."""
+    at, to = reader.cursor(0), writer.cursor(0)
+    for _ in range(tl.program_id(0), tiles, tl.num_programs(0)):
+        acc, at = add_slots(reader, at, K, M, N, STEP)
+        writer.acquire(to).tile.store(acc)
+        writer.commit(to)
+        to.advance()
+
+
 # ---- all-gather, then the product --------------------------------------------------------------------------------
 
 
@@ -117,6 +131,55 @@ def multiply(
 
 
 @triton.jit
+def put(
+    reader,
+    c_desc,
+    of_device,
+    num_n,
+    mesh: tl.constexpr,
+    M: tl.constexpr,
+    N: tl.constexpr,
+    GROUP: tl.constexpr,
+):
+    """Stores each tile."""
+    me = tle.shard_id(mesh, 0)
+    at = reader.cursor(0)
+    for tile in range(tl.program_id(0), mesh.size * of_device * num_n, tl.num_programs(0)):
+        _, block, tile_n = gathered_tile(tile, of_device, num_n, me, mesh.size, GROUP)
+        tle.gpu.copy(reader.wait(at).slot.tile, c_desc, [M, N], [block * M, tile_n * N])
+        reader.release(at)
+        at.advance()
+
+
+@triton.jit
+def all_gather_on_kernel(
+    a_ptr, a_desc, b_desc, c_desc, counts_ptr, rows, columns, K,
+    mesh: tl.constexpr, PUSH: tl.constexpr, TEAM: tl.constexpr, SLOTS: tl.constexpr,
+    M: tl.constexpr, N: tl.constexpr, STEP: tl.constexpr, GROUP: tl.constexpr, SIZE: tl.constexpr,
+):  # fmt: skip
+    """``rows`` are those that each device has. Two warps of each program copy rows of others, one fills a ring of slots, eight multiply, and one stores."""
+    of_device, num_n = rows // M, tl.cdiv(columns, N)
+    a = tle.gpu.alloc([SLOTS, M, STEP], dtype=a_desc.dtype)
+    b = tle.gpu.alloc([SLOTS, N, STEP], dtype=b_desc.dtype)
+    tile = tle.gpu.alloc([1, M, N], dtype=c_desc.dtype)
+    operands = tle.pipe(capacity=SLOTS, name="operands", a=a, b=b)
+    made = tle.pipe(capacity=1, name="made", tile=tile)
+    tle.gpu.warp_specialize(
+        [
+            (multiply_on, (operands.reader(), made.writer(), mesh.size * of_device * num_n, K, M, N, STEP)),
+            (
+                bring,
+                (operands.writer(), a_desc, b_desc, counts_ptr, of_device, num_n, K, mesh, TEAM, M, N, GROUP),
+            ),
+            (put, (made.reader(), c_desc, of_device, num_n, mesh, M, N, GROUP)),
+            (carry, (a_ptr, rows, K, mesh, PUSH, TEAM, M, SIZE)),
+        ],
+        [1, 1, 2],
+        [96, 96, 96],
+    )
+
+
+@triton.jit
 def all_gather_kernel(
     a_ptr, a_desc, b_desc, c_desc, counts_ptr, rows, columns, K,
     mesh: tl.constexpr, PUSH: tl.constexpr, TEAM: tl.constexpr, SLOTS: tl.constexpr, HALVES: tl.constexpr,
@@ -154,7 +217,19 @@ def fitting(rows, columns, programs):
 
 
 def all_gather_gemm(
-    a, b, c, counts, mesh, block=None, halves=None, programs=132, team=11, push=False, group=8, num_warps=8
+    a,
+    b,
+    c,
+    counts,
+    mesh,
+    block=None,
+    halves=None,
+    programs=132,
+    team=11,
+    push=False,
+    group=8,
+    num_warps=8,
+    on=False,
 ):
     """``c = a @ b.T`` on each device of ``mesh``, whose own rows of ``a`` are where they belong in it; the others come there, too.
 
@@ -173,6 +248,16 @@ def all_gather_gemm(
     programs = min(programs, triton.cdiv(rows, m) * triton.cdiv(columns, n))
     team = min(team, programs)
     wide = n // 2 if (n > 224 if halves is None else halves) else n
+    if on:
+        all_gather_on_kernel[(programs,)](
+            a,
+            TensorDescriptor.from_tensor(a, [m, step]),
+            TensorDescriptor.from_tensor(b, [n, step]),
+            TensorDescriptor.from_tensor(c, [m, n]),
+            counts, own, columns, inner, mesh, push, team, slots_beside(m * n, m, n, step), m, n, step, group, min(m * inner // team, 1 << 12),
+            num_warps=num_warps,
+        )  # fmt: skip
+        return
     all_gather_kernel[(programs,)](
         a,
         TensorDescriptor.from_tensor(a, [m, step]),
@@ -226,21 +311,6 @@ def bring_parts(
 
 
 @triton.jit
-def multiply_parts(
-    reader, writer, rows, columns, K,
-    mesh: tl.constexpr, M: tl.constexpr, N: tl.constexpr, STEP: tl.constexpr,
-):  # fmt: skip
-    """Adds up the products of the slots, and gives each tile on as two halves."""
-    at, to = reader.cursor(0), writer.cursor(0)
-    for _ in range(tl.program_id(0), mesh.size * (rows // M) * tl.cdiv(columns, N), tl.num_programs(0)):
-        acc, at = add_slots(reader, at, K, M, N, STEP)
-        for half in tl.split(tl.permute(tl.reshape(acc, (M, 2, N // 2)), (0, 2, 1))):
-            writer.acquire(to).half.store(half)
-            writer.commit(to)
-            to.advance()
-
-
-@triton.jit
 def hand_over(
     reader, parts, rows, columns, ahead,
     mesh: tl.constexpr, M: tl.constexpr, N: tl.constexpr, GROUP: tl.constexpr,
@@ -254,14 +324,12 @@ def hand_over(
     for turn in range(tl.program_id(0), mesh.size * of_device * num_n, tl.num_programs(0)):
         owner, tile = tile_at(turn, of_device * num_n, ahead, me, mesh.size)
         tile_m, tile_n = tile_of(tile, of_device, num_n, GROUP)
-        for half in tl.static_range(2):
-            slot = reader.wait(at).slot
-            for k in tl.static_range(mesh.size):
-                if owner == k:
-                    place = [me * rows + tile_m * M, tile_n * N + half * (N // 2)]
-                    tle.gpu.copy(slot.half, parts[k], [M, N // 2], place)
-            reader.release(at)
-            at.advance()
+        slot = reader.wait(at).slot
+        for k in tl.static_range(mesh.size):
+            if owner == k:
+                tle.gpu.copy(slot.tile, parts[k], [M, N], [me * rows + tile_m * M, tile_n * N])
+        reader.release(at)
+        at.advance()
         tle.signal(None, owner, tile)
 
 
@@ -299,19 +367,20 @@ def add_up(
 @triton.jit
 def summed_kernel(
     a_desc, b_desc, parts_ptr, c_ptr, rows, columns, K, ahead,
-    mesh: tl.constexpr, TO_ALL: tl.constexpr, SLOTS: tl.constexpr, HALVES: tl.constexpr,
+    mesh: tl.constexpr, TO_ALL: tl.constexpr, SLOTS: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, STEP: tl.constexpr, GROUP: tl.constexpr, HIGH: tl.constexpr,
 ):  # fmt: skip
-    """``rows`` are those that each device adds up. One warp fills a ring of slots, eight multiply, one hands over ``HALVES`` at a time, and two add up."""
+    """``rows`` are those that each device adds up. One warp fills a ring of slots, eight multiply, one hands over, and two add up."""
     a = tle.gpu.alloc([SLOTS, M, STEP], dtype=a_desc.dtype)
     b = tle.gpu.alloc([SLOTS, N, STEP], dtype=b_desc.dtype)
-    half = tle.gpu.alloc([HALVES, M, N // 2], dtype=parts_ptr.dtype.element_ty)
+    tile = tle.gpu.alloc([1, M, N], dtype=parts_ptr.dtype.element_ty)
     operands = tle.pipe(capacity=SLOTS, name="operands", a=a, b=b)
-    made = tle.pipe(capacity=HALVES, name="made", half=half)
-    parts = at_each(parts_ptr, mesh.size * rows, columns, mesh, M, N // 2)
+    made = tle.pipe(capacity=1, name="made", tile=tile)
+    parts = at_each(parts_ptr, mesh.size * rows, columns, mesh, M, N)
+    tiles = mesh.size * (rows // M) * tl.cdiv(columns, N)
     tle.gpu.warp_specialize(
         [
-            (multiply_parts, (operands.reader(), made.writer(), rows, columns, K, mesh, M, N, STEP)),
+            (multiply_on, (operands.reader(), made.writer(), tiles, K, M, N, STEP)),
             (bring_parts, (operands.writer(), a_desc, b_desc, rows, columns, K, ahead, mesh, M, N, GROUP)),
             (hand_over, (made.reader(), parts, rows, columns, ahead, mesh, M, N, GROUP)),
             (add_up, (parts_ptr, c_ptr, rows, columns, mesh, TO_ALL, M, N, GROUP, HIGH)),
@@ -322,13 +391,12 @@ def summed_kernel(
 
 
 def summed_gemm(
-    a, b, parts, c, mesh, to_all, block=(128, 256, 64), halves=1, programs=132, group=8, ahead=66, num_warps=8
+    a, b, parts, c, mesh, to_all, block=(128, 256, 64), programs=132, group=8, ahead=66, num_warps=8
 ):
     """``c = Σ a @ b.T`` over the devices of ``mesh``, each of which has some of the columns of both: its rows of ``c``, or with ``to_all`` all of it.
 
     :param parts: (devices, rows of each, N), in symmetric memory, for what the devices hand to each other.
     :param c: this device's rows; with ``to_all`` (M, N) in symmetric memory.
-    :param halves: how many halves of tiles wait to be handed over.
     :param ahead: by how many tiles those of the others are ahead of the device's own.
     """
     (rows, inner), columns = a.shape, b.shape[0]
@@ -344,7 +412,7 @@ def summed_gemm(
     summed_kernel[(min(programs, mesh.size * tiles),)](
         TensorDescriptor.from_tensor(a, [m, step]),
         TensorDescriptor.from_tensor(b, [n, step]),
-        parts, c, own, columns, inner, min(ahead, tiles), mesh, to_all, slots_beside(m * n // 2 * halves, m, n, step), halves, m, n, step, group, min(m, 8),
+        parts, c, own, columns, inner, min(ahead, tiles), mesh, to_all, slots_beside(m * n, m, n, step), m, n, step, group, min(m, 8),
         num_warps=num_warps,
     )  # fmt: skip
 
@@ -377,7 +445,7 @@ def check(devices):
         counts = distributed.zeros(2, np.int32)
         for push in (False, True):
             gathered, c = distributed.from_parts(filled), distributed.zeros((rows, columns), np.float16)
-            all_gather_gemm(gathered, b, c, counts, mesh, halves=push, team=2, push=push, **how)
+            all_gather_gemm(gathered, b, c, counts, mesh, halves=push, team=2, push=push, on=push, **how)
             for part in c.parts:
                 np.testing.assert_array_equal(part, whole)
     print(f"{devices} devices: all-gather, then the product")
@@ -390,8 +458,8 @@ def check(devices):
         with simulated_mesh(1, devices):
             parts = distributed.zeros((devices, own, columns), np.float16)
             c = distributed.zeros(wanted[0].shape, np.float16)
-            for ahead, halves in ((1, 1), (264, 2)):
-                multiply(*map(distributed.from_parts, cut), parts, c, mesh, ahead=ahead, halves=halves, **how)
+            for ahead in (1, 264):
+                multiply(*map(distributed.from_parts, cut), parts, c, mesh, ahead=ahead, **how)
             for part, want in zip(c.parts, wanted):
                 np.testing.assert_array_equal(part, want)
         print(f"{devices} devices: {name}")

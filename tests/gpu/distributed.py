@@ -436,18 +436,18 @@ def copying(shares, counts):
     }
 
 
+TILES = ((128, 256), (128, 224), (128, 192), (256, 128), (256, 112))
 #: Ways to gather and multiply, and to multiply and add up: tiles, and in which order.
 GATHERED = {
-    f"{m} × {n}": {"block": (m, n, 64)}
-    for m, n in ((128, 256), (128, 224), (128, 192), (256, 128), (256, 112))
+    f"{'stored by a warp, ' if on else ''}{m} × {n}": {"block": (m, n, 64), "on": on}
+    for m, n in TILES
+    for on in (False, True)
 } | {f"rows in groups of {n}": {"group": n} for n in (4, 16)}
-ADDED_UP = {
-    "256 × 128": {"block": (256, 128, 64)},
-    "one half waits": {"halves": 1},
-    "16 ahead": {"ahead": 16},
-    "264 ahead": {"ahead": 264},
-    "rows in groups of 16": {"group": 16},
-}
+ADDED_UP = (
+    {f"{m} × {n}": {"block": (m, n, 64)} for m, n in TILES[1:4]}
+    | {f"{n} ahead": {"ahead": n} for n in (16, 264)}
+    | {"rows in groups of 16": {"group": 16}}
+)
 
 
 def products(record, mesh, shapes, ways):
