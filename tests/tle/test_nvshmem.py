@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from test_partition_barriers import N, handed_on, several_ranks
 from test_ranks import all_reduce_kernel
 
 import tilewright as triton
@@ -273,3 +274,36 @@ def test_its_own_library_is_linked(monkeypatch):
     for kernel in kernels:
         # By this variable, which is to be seen from outside, NVSHMEM's functions know where everything is.
         assert ".visible .const .align 8 .b8 nvshmemi_device_state_d" in kernel.asm["ptx"]
+
+
+def test_barriers_of_partitions(by_library):
+    with simulated_mesh(NODES, 1):
+        x, y = (distributed.zeros((3, 2, N), np.int32) for _ in range(2))
+        several_ranks[(2,)](x, y, tle.device_mesh({"node": NODES, "block": 2}), N, **by_library())
+    for of, n in ((x, 5), (y, 3)):
+        for program in range(2):
+            rows = [part[2, program] for part in of.parts]
+            np.testing.assert_array_equal(rows, handed_on(n, NODES))
+
+
+@triton.jit
+def nothing(x_ptr):
+    tl.debug_barrier()
+
+
+@triton.jit
+def beside_kernel(x_ptr, out_ptr, source: tl.constexpr, to: tl.constexpr, shape: tl.constexpr):
+    tle.gpu.warp_specialize(
+        [(nothing, (x_ptr,)), (value_kernel, (x_ptr, out_ptr, source, to, shape))], [4], [40]
+    )
+
+
+@pytest.mark.parametrize("shape", [(6, 9), (96, 96)])
+def test_values_moved_by_a_partition(by_library, shape):
+    data = list(np.random.default_rng(0).integers(-8, 8, (NODES, *shape)).astype(np.float32))
+    with simulated_mesh(NODES, 1):
+        x, out = distributed.from_parts(data), distributed.zeros(shape)
+        for _ in range(2):
+            beside_kernel[(1,)](x, out, SPECS["partial"], SPECS["whole"], shape, **by_library())
+    for part in out.parts:
+        np.testing.assert_array_equal(part, sum(data))

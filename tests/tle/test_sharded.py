@@ -132,17 +132,20 @@ def test_dtypes(device, dtype):
             check_reshard(spec(**STATES[source]), spec(**STATES[to]), (8, 16), dtype)
 
 
-def test_parts_of_a_mesh(device):
+@pytest.mark.parametrize("shape", [(8, 4), (96, 96)])
+@pytest.mark.parametrize("as_value", [False, True])
+def test_parts_of_a_mesh(device, shape, as_value):
     # Only the ranks of one node meet; the others do nothing.
     mesh = MESH[1]
     source, to = spec(["device"], mesh=mesh), spec(mesh=mesh)
-    x = array((8, 4))
+    x = array(shape)
     with simulated_mesh(2, 4):
-        data = distributed.from_parts([np.zeros((2, 4), np.float32)] * 4 + list(np.split(x, 4)))
-        out = distributed.zeros((8, 4))
-        reshard_kernel[(1,)](data, out, source, to, (8, 4), False)
-    for part in out.parts[4:]:
-        np.testing.assert_array_equal(part, x)
+        parts = np.split(x, 4)
+        data = distributed.from_parts([0 * part for part in parts] + parts)
+        out = distributed.zeros(shape)
+        reshard_kernel[(1,)](data, out, source, to, shape, as_value)
+    for rank, part in enumerate(out.parts):
+        np.testing.assert_array_equal(part, x if rank >= 4 else 0 * x)
 
 
 @triton.jit

@@ -178,6 +178,28 @@ def member_kernel(
 MESH_OF_ALL = tl.constexpr(MESH)
 
 
+@pytest.mark.parametrize("transition", list(_cost.ALGORITHMS))
+def test_ranks_outside_the_mesh_do_nothing(device, transition):
+    # They come there as the members do.
+    mesh, shape = tle.device_mesh({"node": 2, "device": 2})[1], (8, 12)
+    rows, whole = spec(["device"], mesh=mesh), spec(mesh=mesh)
+    source, to = {
+        "all-gather": (rows, whole),
+        "reduce-scatter": (spec(partial=["device"], mesh=mesh), rows),
+        "all-to-all": (rows, spec([None, "device"], mesh=mesh)),
+        "all-reduce": (spec(partial=["device"], mesh=mesh), whole),
+    }[transition]
+    x = array(shape)
+    parts = parts_of(x, source)
+    for how in (None, *_cost.ALGORITHMS[transition]):
+        with simulated_mesh(2, 2):
+            data = distributed.from_parts([0 * part for part in parts] + parts)
+            out = distributed.zeros(to.local_shape(shape))
+            move_kernel[(2,)](data, out, source, to, shape, how)
+        np.testing.assert_array_equal(whole_of(out.parts[2:], to, shape), x)
+        assert not any(part.any() for part in out.parts[:2])
+
+
 def test_random_chains(device):
     """As many as in ``test_sharded.py``, each transition a launch, by any algorithm that there is for it."""
     count, first = int(os.environ.get("TILEWRIGHT_SHARDED_CHAINS", "12")), int(os.environ.get("SEED", "0"))

@@ -295,6 +295,11 @@ def _fetched(tensor, to: core.constexpr, count: core.constexpr):
 
 
 @constexpr_function
+def _dtype(tensor):
+    return tensor.handle.dtype.element_ty if tensor.handle.dtype.is_ptr() else tensor.handle.dtype
+
+
+@constexpr_function
 def _by_words(spec, to, shape, dtype):
     if spec.is_of_cluster():
         return False
@@ -303,16 +308,22 @@ def _by_words(spec, to, shape, dtype):
 
 @jit
 def _moved(tensor, to: core.constexpr, count: core.constexpr):
-    dtype: core.constexpr = (
-        tensor.handle.dtype.element_ty if tensor.handle.dtype.is_ptr() else tensor.handle.dtype
-    )
-    if _by_words(tensor.spec, to, tensor.shape, dtype):
-        # Programs that have no slots meet, and those of ranks outside the mesh do nothing.
-        exchanges = _ranks._program() < core.load(_ranks._memory(count) + _ranks.SLOT_PROGRAMS)
-        members: core.constexpr = to.ranks()
-        if len(members) < count:
-            exchanges = exchanges & _ranks._is_member(members, _ranks._rank(count))
-        if exchanges:
+    if tensor.spec.is_of_cluster() or len(to.ranks()) == count:
+        return _moved_among(tensor, to, count)
+    else:
+        # Ranks outside the mesh do nothing.
+        if _ranks._is_member(to.ranks(), _ranks._rank(count)):
+            value = _moved_among(tensor, to, count)
+        else:
+            value = core.full(to.local_shape(tensor.shape), 0, _dtype(tensor))
+        return value
+
+
+@jit
+def _moved_among(tensor, to: core.constexpr, count: core.constexpr):
+    if _by_words(tensor.spec, to, tensor.shape, _dtype(tensor)):
+        # Programs that have no slots meet.
+        if _ranks._program() < core.load(_ranks._memory(count) + _ranks.SLOT_PROGRAMS):
             value = _low_latency.value_of(tensor, _value(tensor), to, count)
         else:
             value = _fetched(tensor, to, count)

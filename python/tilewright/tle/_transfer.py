@@ -84,8 +84,18 @@ def _programs():
 
 @jit
 def move(x, to: core.constexpr, out, algorithm: core.constexpr):
-    """``x``, a sharded tensor in memory, distributed as ``to`` says, at ``out`` of each member."""
+    """``x``, a sharded tensor in memory, distributed as ``to`` says, at ``out`` of each member. Ranks outside the mesh do nothing."""
     count: core.constexpr = to.ranks_of_launch()
+    members: core.constexpr = to.ranks()
+    if len(members) == count:
+        _move(x, to, out, algorithm, count)
+    else:
+        if _ranks._is_member(members, _ranks._rank(count)):
+            _move(x, to, out, algorithm, count)
+
+
+@jit
+def _move(x, to: core.constexpr, out, algorithm: core.constexpr, count: core.constexpr):
     size: core.constexpr = _itemsize(x.handle.dtype.element_ty)
     how: core.constexpr = x.spec.algorithm(to, x.shape, size, algorithm)
     if how == "one_shot":
