@@ -161,6 +161,28 @@ def test_what_a_copy_stores_is_there_with_the_signal(device, how):
     np.testing.assert_array_equal(out.numpy(), [np.arange(64) + 100, np.arange(64)])
 
 
+@triton.jit
+def blocks_of_signals_kernel(out_ptr, mesh: tl.constexpr, N: tl.constexpr):
+    at = tl.arange(0, N)
+    tle.signal(None, 1 - tle.shard_id(mesh, 0), at + 7)
+    tle.signal(None, 1 - tle.shard_id(mesh, 0), at + 7, tl.where(at == 3, 0, at), op="add")
+    for k in range(N):
+        tle.signal_wait(None, k + 7, target=1 if k == 3 else k + 1)
+    tle.signal(None, tle.shard_id(mesh, 0), at + 7, -1, op="add")
+    tl.store(out_ptr, 1)
+
+
+def test_blocks_of_signals(device):
+    with simulated_mesh(1, 2):
+        out = distributed.zeros(1, np.int32)
+        blocks_of_signals_kernel[(1,)](out, PAIR, 6)
+        ranks = distributed._current()
+        for rank in range(2):
+            signals = ranks.view(rank, ranks.parts[1][1], (16,), np.int64)
+            np.testing.assert_array_equal(signals[7:13], [0, 1, 2, 0, 4, 5])
+            assert not signals[:7].any() and not signals[13:].any()
+
+
 # ---- what goes wrong --------------------------------------------------------------------------------------------
 
 

@@ -257,7 +257,7 @@ def signal(
 
     :param device_dptr: ``None``: the launch's memory; or where this rank's part of it begins.
     :param peer: the rank, a number among all those of the launch, whatever ``space`` it is reached through.
-    :param slot_id: the number of the signal, below 8192. Signals are int64, zero before the first launch, and stay as launches leave them.
+    :param slot_id: the number of the signal, below 8192, or a block of numbers, with one ``value`` or a block of as many. Signals are int64, zero before the first launch, and stay as launches leave them.
 
     ``group_kind``, ``context_id`` and ``scope`` other than the block, 0 and the system are not supported yet.
     """
