@@ -15,7 +15,6 @@ itself the program checks all three on a simulated mesh.
 
 from gemm import tile_of
 from gemm_pipe import add_slots, fill_slots
-from persistent_matmul import store_tile
 
 import tilewright as triton
 import tilewright.language as tl
@@ -34,7 +33,7 @@ def is_last(counts_ptr):
 
 
 @triton.jit
-def multiply_on(
+def multiply(
     reader, writer, tiles, K,
     M: tl.constexpr, N: tl.constexpr, STEP: tl.constexpr,
 ):  # fmt: skip
@@ -117,20 +116,6 @@ def bring(
 
 
 @triton.jit
-def multiply(
-    reader, c_desc, of_device, num_n, K,
-    mesh: tl.constexpr, HALVES: tl.constexpr, M: tl.constexpr, N: tl.constexpr, STEP: tl.constexpr, GROUP: tl.constexpr,
-):  # fmt: skip
-    """Adds up the products of the slots, and stores each tile."""
-    me = tle.shard_id(mesh, 0)
-    at = reader.cursor(0)
-    for tile in range(tl.program_id(0), mesh.size * of_device * num_n, tl.num_programs(0)):
-        _, block, tile_n = gathered_tile(tile, of_device, num_n, me, mesh.size, GROUP)
-        acc, at = add_slots(reader, at, K, M, N, STEP)
-        store_tile(c_desc, acc, block * M, tile_n * N, HALVES)
-
-
-@triton.jit
 def put(
     reader,
     c_desc,
@@ -152,7 +137,7 @@ def put(
 
 
 @triton.jit
-def all_gather_on_kernel(
+def all_gather_kernel(
     a_ptr, a_desc, b_desc, c_desc, counts_ptr, rows, columns, K,
     mesh: tl.constexpr, PUSH: tl.constexpr, TEAM: tl.constexpr, SLOTS: tl.constexpr,
     M: tl.constexpr, N: tl.constexpr, STEP: tl.constexpr, GROUP: tl.constexpr, SIZE: tl.constexpr,
@@ -166,7 +151,7 @@ def all_gather_on_kernel(
     made = tle.pipe(capacity=1, name="made", tile=tile)
     tle.gpu.warp_specialize(
         [
-            (multiply_on, (operands.reader(), made.writer(), mesh.size * of_device * num_n, K, M, N, STEP)),
+            (multiply, (operands.reader(), made.writer(), mesh.size * of_device * num_n, K, M, N, STEP)),
             (
                 bring,
                 (operands.writer(), a_desc, b_desc, counts_ptr, of_device, num_n, K, mesh, TEAM, M, N, GROUP),
@@ -179,91 +164,35 @@ def all_gather_on_kernel(
     )
 
 
-@triton.jit
-def all_gather_kernel(
-    a_ptr, a_desc, b_desc, c_desc, counts_ptr, rows, columns, K,
-    mesh: tl.constexpr, PUSH: tl.constexpr, TEAM: tl.constexpr, SLOTS: tl.constexpr, HALVES: tl.constexpr,
-    M: tl.constexpr, N: tl.constexpr, STEP: tl.constexpr, GROUP: tl.constexpr, SIZE: tl.constexpr,
-):  # fmt: skip
-    """``rows`` are those that each device has. Two warps of each program copy rows of others, one fills a ring of slots, the others multiply."""
-    of_device, num_n = rows // M, tl.cdiv(columns, N)
-    a = tle.gpu.alloc([SLOTS, M, STEP], dtype=a_desc.dtype)
-    b = tle.gpu.alloc([SLOTS, N, STEP], dtype=b_desc.dtype)
-    pipe = tle.pipe(capacity=SLOTS, name="operands", a=a, b=b)
-    tle.gpu.warp_specialize(
-        [
-            (multiply, (pipe.reader(), c_desc, of_device, num_n, K, mesh, HALVES, M, N, STEP, GROUP)),
-            (
-                bring,
-                (pipe.writer(), a_desc, b_desc, counts_ptr, of_device, num_n, K, mesh, TEAM, M, N, GROUP),
-            ),
-            (carry, (a_ptr, rows, K, mesh, PUSH, TEAM, M, SIZE)),
-        ],
-        [1, 2],
-        [96, 96],
-    )
-
-
-def slots_beside(elements, m, n, step):
-    """How many slots there is room for beside a buffer, of 227 KB and elements of 16 bits."""
-    return min(4, ((227 << 10) - 2 * elements) // (2 * (m + n) * step))
-
-
-def fitting(rows, columns, programs):
-    """The tile with which programs are done first, in columns: one of 224 needs 7/8 of the time of one of 256, and may fill the last round better."""
-    return min(
-        (256, 224, 192), key=lambda n: -(-triton.cdiv(rows, 128) * triton.cdiv(columns, n) // programs) * n
-    )
+def slots_for(m, n, step):
+    """How many slots there is room for beside a tile that is to be stored, of 227 KB and elements of 16 bits."""
+    return min(4, ((227 << 10) - 2 * m * n) // (2 * (m + n) * step))
 
 
 def all_gather_gemm(
-    a,
-    b,
-    c,
-    counts,
-    mesh,
-    block=None,
-    halves=None,
-    programs=132,
-    team=11,
-    push=False,
-    group=8,
-    num_warps=8,
-    on=False,
+    a, b, c, counts, mesh, block=(128, 192, 64), programs=132, team=11, push=False, group=8, num_warps=8
 ):
     """``c = a @ b.T`` on each device of ``mesh``, whose own rows of ``a`` are where they belong in it; the others come there, too.
 
     :param a: (M, K), in symmetric memory; each device's rows are multiples of the tile's.
     :param counts: two 32-bit integers, zero before the first launch.
     :param block: rows and columns of a tile, and what a slot has of the inner dimension.
-    :param halves: whether tiles are stored as two halves, which need half the buffer: where they are large.
     :param team: how many programs copy a block of rows together.
     :param push: whether they store the device's own rows at the others, or fetch those of the others.
     """
     (rows, inner), columns = a.shape, b.shape[0]
-    m, n, step = block or (128, fitting(rows, columns, programs), 64)
+    m, n, step = block
     own = rows // mesh.size
     if own * mesh.size != rows or own % m:
         raise ValueError(f"{rows} rows do not divide into blocks of {m} on each of {mesh.size} devices")
     programs = min(programs, triton.cdiv(rows, m) * triton.cdiv(columns, n))
     team = min(team, programs)
-    wide = n // 2 if (n > 224 if halves is None else halves) else n
-    if on:
-        all_gather_on_kernel[(programs,)](
-            a,
-            TensorDescriptor.from_tensor(a, [m, step]),
-            TensorDescriptor.from_tensor(b, [n, step]),
-            TensorDescriptor.from_tensor(c, [m, n]),
-            counts, own, columns, inner, mesh, push, team, slots_beside(m * n, m, n, step), m, n, step, group, min(m * inner // team, 1 << 12),
-            num_warps=num_warps,
-        )  # fmt: skip
-        return
     all_gather_kernel[(programs,)](
         a,
         TensorDescriptor.from_tensor(a, [m, step]),
         TensorDescriptor.from_tensor(b, [n, step]),
-        TensorDescriptor.from_tensor(c, [m, wide]),
-        counts, own, columns, inner, mesh, push, team, slots_beside(m * wide, m, n, step), wide < n, m, n, step, group, min(m * inner // team, 1 << 12),
+        TensorDescriptor.from_tensor(c, [m, n]),
+        counts, own, columns, inner, mesh, push, team, slots_for(m, n, step), m, n, step, group, min(m * inner // team, 1 << 12),
         num_warps=num_warps,
     )  # fmt: skip
 
@@ -380,7 +309,7 @@ def summed_kernel(
     tiles = mesh.size * (rows // M) * tl.cdiv(columns, N)
     tle.gpu.warp_specialize(
         [
-            (multiply_on, (operands.reader(), made.writer(), tiles, K, M, N, STEP)),
+            (multiply, (operands.reader(), made.writer(), tiles, K, M, N, STEP)),
             (bring_parts, (operands.writer(), a_desc, b_desc, rows, columns, K, ahead, mesh, M, N, GROUP)),
             (hand_over, (made.reader(), parts, rows, columns, ahead, mesh, M, N, GROUP)),
             (add_up, (parts_ptr, c_ptr, rows, columns, mesh, TO_ALL, M, N, GROUP, HIGH)),
@@ -391,7 +320,7 @@ def summed_kernel(
 
 
 def summed_gemm(
-    a, b, parts, c, mesh, to_all, block=(128, 256, 64), programs=132, group=8, ahead=66, num_warps=8
+    a, b, parts, c, mesh, to_all, block=(128, 192, 64), programs=132, group=8, ahead=16, num_warps=8
 ):
     """``c = Σ a @ b.T`` over the devices of ``mesh``, each of which has some of the columns of both: its rows of ``c``, or with ``to_all`` all of it.
 
@@ -412,7 +341,7 @@ def summed_gemm(
     summed_kernel[(min(programs, mesh.size * tiles),)](
         TensorDescriptor.from_tensor(a, [m, step]),
         TensorDescriptor.from_tensor(b, [n, step]),
-        parts, c, own, columns, inner, min(ahead, tiles), mesh, to_all, slots_beside(m * n, m, n, step), m, n, step, group, min(m, 8),
+        parts, c, own, columns, inner, min(ahead, tiles), mesh, to_all, slots_for(m, n, step), m, n, step, group, min(m, 8),
         num_warps=num_warps,
     )  # fmt: skip
 
@@ -445,7 +374,7 @@ def check(devices):
         counts = distributed.zeros(2, np.int32)
         for push in (False, True):
             gathered, c = distributed.from_parts(filled), distributed.zeros((rows, columns), np.float16)
-            all_gather_gemm(gathered, b, c, counts, mesh, halves=push, team=2, push=push, on=push, **how)
+            all_gather_gemm(gathered, b, c, counts, mesh, team=2, push=push, **how)
             for part in c.parts:
                 np.testing.assert_array_equal(part, whole)
     print(f"{devices} devices: all-gather, then the product")

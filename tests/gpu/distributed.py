@@ -436,18 +436,9 @@ def copying(shares, counts):
     }
 
 
-TILES = ((128, 256), (128, 224), (128, 192), (256, 128), (256, 112))
 #: Ways to gather and multiply, and to multiply and add up: tiles, and in which order.
-GATHERED = {
-    f"{'stored by a warp, ' if on else ''}{m} × {n}": {"block": (m, n, 64), "on": on}
-    for m, n in TILES
-    for on in (False, True)
-} | {f"rows in groups of {n}": {"group": n} for n in (4, 16)}
-ADDED_UP = (
-    {f"{m} × {n}": {"block": (m, n, 64)} for m, n in TILES[1:4]}
-    | {f"{n} ahead": {"ahead": n} for n in (16, 264)}
-    | {"rows in groups of 16": {"group": 16}}
-)
+GATHERED = {f"128 × {n}": {"block": (128, n, 64)} for n in (256, 224)} | copying("team", (4, 33))
+ADDED_UP = {"128 × 256": {"block": (128, 256, 64)}} | {f"{n} ahead": {"ahead": n} for n in (0, 32, 66)}
 
 
 def products(record, mesh, shapes, ways):

@@ -85,6 +85,28 @@ def stand_in(ranks):
         '  call void asm sideeffect "st.relaxed.sys.global.u8 [$0], $1;", "l,h,~{memory}"(i64 %at, i16 %wide)'
     )
     lines.append("  ret void\n}")
+    # The lanes of a warp take bytes in turn.
+    lines.append("""define void @nvshmemx_putmem_nbi_warp(ptr %p, ptr %from, i64 %n, i32 %rank) convergent {
+entry:
+  %at = call i64 @there(ptr %p, i32 %rank)
+  %number = call i32 asm "mov.u32 $0, %laneid;", "=r"()
+  %lane = zext i32 %number to i64
+  br label %head
+head:
+  %i = phi i64 [ %lane, %entry ], [ %next, %body ]
+  %more = icmp slt i64 %i, %n
+  br i1 %more, label %body, label %done
+body:
+  %source = getelementptr i8, ptr %from, i64 %i
+  %byte = load i8, ptr %source
+  %wide = zext i8 %byte to i16
+  %target = add i64 %at, %i
+  call void asm sideeffect "st.relaxed.sys.global.u8 [$0], $1; // sent", "l,h,~{memory}"(i64 %target, i16 %wide)
+  %next = add i64 %i, 32
+  br label %head
+done:
+  ret void
+}""")
     return "\n".join(lines)
 
 
@@ -274,6 +296,47 @@ def test_its_own_library_is_linked(monkeypatch):
     for kernel in kernels:
         # By this variable, which is to be seen from outside, NVSHMEM's functions know where everything is.
         assert ".visible .const .align 8 .b8 nvshmemi_device_state_d" in kernel.asm["ptx"]
+
+
+@triton.jit
+def beside_in_memory_kernel(x_ptr, out_ptr, source: tl.constexpr, to: tl.constexpr, shape: tl.constexpr):
+    tle.gpu.warp_specialize(
+        [(nothing, (x_ptr,)), (move_kernel, (x_ptr, out_ptr, source, to, shape, "push"))], [4], [40]
+    )
+
+
+@pytest.mark.parametrize("kernel", ["all warps", "a partition"])
+@pytest.mark.parametrize("dtype", [np.int8, np.float16, np.float64])
+@pytest.mark.parametrize(
+    ("source", "to", "shape", "sends"),
+    [
+        # Whole parts, one of which is more than a message takes, rows of them, and what is too short.
+        ("rows", "whole", (3, 12000), True),
+        ("rows", "whole", (9, 700), True),
+        ("columns", "whole", (5, 3 * 515), True),
+        ("rows", "columns", (9, 3 * 520), True),
+        ("columns", "rows", (9, 3 * 520), True),
+        ("columns", "whole", (5, 21), False),
+    ],
+)
+def test_messages_of_more_than_a_word(by_library, kernel, dtype, source, to, shape, sends):
+    whole = np.random.default_rng(0).integers(-100, 100, shape).astype(dtype)
+    cut = {
+        "whole": lambda: [whole] * NODES,
+        "rows": lambda: np.split(whole, NODES),
+        "columns": lambda: [np.ascontiguousarray(part) for part in np.split(whole, NODES, 1)],
+    }
+    with simulated_mesh(NODES, 1):
+        x, want = distributed.from_parts(cut[source]()), cut[to]()
+        out = distributed.zeros(want[0].shape, dtype)
+        args = x, out, SPECS[source], SPECS[to], shape
+        if kernel == "all warps":
+            made = move_kernel[(2,)](*args, "push", **by_library())
+        else:
+            made = beside_in_memory_kernel[(2,)](*args, **by_library())
+    for part, wanted in zip(out.parts, want):
+        np.testing.assert_array_equal(part, wanted)
+    assert ("// sent" in made.asm["ptx"]) == sends
 
 
 def test_barriers_of_partitions(by_library):

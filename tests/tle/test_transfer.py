@@ -308,6 +308,9 @@ def test_costs(device):
         for transition in ("all-gather", "reduce-scatter", "all-reduce"):
             assert _cost.pick(transition, 1 << 10, devices=ranks) == "low_latency"
             assert _cost.pick(transition, 1 << 28, devices=ranks) != "low_latency"
+    # Of sums of middle size members have a share each, in words at first.
+    sizes = {16: "low_latency", 17: "low_latency_two_shot", 18: "low_latency_two_shot", 20: "two_shot"}
+    assert {k: _cost.pick("all-reduce", 1 << k, devices=4) for k in sizes} == sizes
     assert _cost.pick("all-gather", 1 << 28, devices=2) == "push"
     # Two ranks push few bytes a turn.
     assert _cost.pick("reduce-scatter", 1 << 28, devices=2) == "one_shot"

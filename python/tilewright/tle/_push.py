@@ -45,10 +45,49 @@ def _store_at_all(x, to: core.constexpr, own, at, value, mask, count: core.const
         core.store(_ranks._of_rank(count, at, there), value, mask=mask)
 
 
+#: Bytes that are sent at once, at most and at least: less goes word by word.
+MOST_SENT = core.constexpr(65536)
+LEAST_SENT = core.constexpr(512)
+
+
+@jit
+def _send(x, to: core.constexpr, out, count: core.constexpr):
+    """Sends the others what they need of this member's part, as it lies in memory."""
+    size: core.constexpr = _transfer._itemsize(x.handle.dtype.element_ty)
+    members: core.constexpr = x.spec.members(to)
+    plan: core.constexpr = x.spec.boxes(to, x.shape)
+    box: core.constexpr = plan[0]
+    rows: core.constexpr = _transfer._product(box[: plan[2]])
+    columns: core.constexpr = _transfer._product(box[plan[2] :])
+    wide: core.constexpr = MOST_SENT // size
+    pieces: core.constexpr = _transfer._pieces(columns, wide)
+    number = _ranks._own_number(count, x.spec.ranks())
+    own = _transfer._part(x.spec.group(to), number)
+    begin = _transfer._box(x, to, own, number, plan[1], box)[2]
+    for piece in range(_ranks._program(), rows * pieces, _transfer._programs()):
+        column = piece % pieces * wide
+        at = _transfer._of_box(x, to, piece // pieces, column, box, plan[2])
+        length = core.minimum(columns - column, wide)
+        for k in core.static_range(members - 1):
+            theirs = _transfer._at(x, to, number, (own + 1 + k) % members)
+            source = x.handle + at[0]
+            if x.spec.transition(to) == "all-to-all":
+                source += _transfer._box(x, to, number * 0, theirs, plan[1], box)[1]
+            rank = _ranks._look_up(theirs, x.spec.ranks())
+            _ranks._send(_ranks._of_rank(count, out + begin + at[1], rank), source, length * size)
+
+
+@constexpr_function
+def _is_message(plan, dtype):
+    # Whether what lies side by side is enough for one.
+    return _transfer._product(plan[0][plan[2] :]) * _transfer._itemsize(dtype) >= LEAST_SENT
+
+
 @jit
 def whole(x, to: core.constexpr, out, count: core.constexpr, most: core.constexpr):
     """Parts that become whole."""
     plan: core.constexpr = x.spec.boxes(to, x.shape)
+    messages: core.constexpr = _ranks._by_library() and _is_message(plan, x.handle.dtype.element_ty)
     number = _ranks._own_number(count, x.spec.ranks())
     own = _transfer._part(x.spec.group(to), number)
     begin = _transfer._box(x, to, own, number, plan[1], plan[0])[2]
@@ -56,7 +95,12 @@ def whole(x, to: core.constexpr, out, count: core.constexpr, most: core.constexp
     for piece in range(_ranks._program(), _transfer._tiles(plan, most), _transfer._programs()):
         at = _transfer._tile(x, to, piece, plan, most)
         value = core.load(x.handle + at[0], mask=at[2])
-        _store_at_all(x, to, own, out + begin + at[1], value, at[2], count)
+        if messages:
+            core.store(out + begin + at[1], value, mask=at[2])
+        else:
+            _store_at_all(x, to, own, out + begin + at[1], value, at[2], count)
+    if messages:
+        _send(x, to, out, count)
     _ranks._barrier(count, to.ranks(), None)
 
 
@@ -65,19 +109,23 @@ def across(x, to: core.constexpr, out, count: core.constexpr, most: core.constex
     """What is split along another dimension: each stores at the others the box that is theirs, beginning with the next one."""
     members: core.constexpr = x.spec.members(to)
     plan: core.constexpr = x.spec.boxes(to, x.shape)
+    messages: core.constexpr = _ranks._by_library() and _is_message(plan, x.handle.dtype.element_ty)
     number = _ranks._own_number(count, x.spec.ranks())
     own = _transfer._part(x.spec.group(to), number)
     begin = _transfer._box(x, to, own, number, plan[1], plan[0])[2]
     _ranks._barrier(count, to.ranks(), None)
     for piece in range(_ranks._program(), _transfer._tiles(plan, most), _transfer._programs()):
         at = _transfer._tile(x, to, piece, plan, most)
-        for k in core.static_range(members):
+        # (In messages it stores its own alone.)
+        for k in core.static_range(members - 1 if messages else 0, members):
             place = (own + 1 + k) % members
             theirs = _transfer._at(x, to, number, place)
             send = _transfer._box(x, to, number * 0, theirs, plan[1], plan[0])[1]
             value = core.load(x.handle + send + at[0], mask=at[2])
             there = _ranks._look_up(theirs, x.spec.ranks())
             core.store(_ranks._of_rank(count, out + begin + at[1], there), value, mask=at[2])
+    if messages:
+        _send(x, to, out, count)
     _ranks._barrier(count, to.ranks(), None)
 
 

@@ -83,6 +83,11 @@ def _symmetric(pointers):
     """Pointers to global memory whose upper 16 bits say whose memory it is: accesses through them are NVSHMEM's."""
 
 
+@builtin
+def _send(there, here, bytes):
+    """Sends bytes that lie in this rank's memory to another rank's, a place of :func:`_symmetric`; they are there behind what releases."""
+
+
 @constexpr_function
 def _per_unit(dtype):
     # Elements in 16 bytes; a boolean has a byte of its own.

@@ -203,17 +203,24 @@ def _places(
     inner: core.constexpr,
 ):
     """Of a tile of a box, from the box's beginning: where its elements are there, and here, and which there are."""
-    theirs: core.constexpr = x.spec.local_shape(x.shape)
-    mine: core.constexpr = to.local_shape(x.shape)
     down = row + core.arange(0, high)[:, None]
     along = column + core.arange(0, wide)[None, :]
+    at = _of_box(x, to, down, along, box, inner)
+    return at[0], at[1], (down < rows) & (along < columns)
+
+
+@jit
+def _of_box(x, to: core.constexpr, down, along, box: core.constexpr, inner: core.constexpr):
+    """Where elements of a box are from its beginning, by their row and column: in the part that they come from, and in the new one."""
+    theirs: core.constexpr = x.spec.local_shape(x.shape)
+    mine: core.constexpr = to.local_shape(x.shape)
     there = down * 0 + along
     here = down * 0 + along
     for d in core.static_range(inner):
         index = down // _row_stride(box[:inner], d) % box[d]
         there = there + index * _row_stride(theirs, d)
         here = here + index * _row_stride(mine, d)
-    return there, here, (down < rows) & (along < columns)
+    return there, here
 
 
 # ---- sums that become whole -------------------------------------------------------------------------------------

@@ -116,6 +116,8 @@ attr_enum! {
 
 const READ: Effect = Effect::new(Access::Read, Resource::Global, Some("ptr"));
 const WRITE: Effect = Effect::new(Access::Write, Resource::Global, Some("ptr"));
+const SENT: Effect = Effect::new(Access::Read, Resource::Global, Some("src"));
+const RECEIVED: Effect = Effect::new(Access::Write, Resource::Global, Some("dst"));
 /// It is not to be moved or erased.
 const STAYS: Effect = OTHER;
 const LEAVES: Effect = OTHER;
@@ -217,6 +219,17 @@ crate::dialect! {
         marks(VEC, VEC_AXIS)
         format "$ptr `,` $value (`,` $memory^)? attr-dict `:` type(operands)"
         verify verify_wait_signal
+    }
+
+    /// Sends `bytes` that lie in this rank's memory to another rank's, as messages of a library: `dst` says whose memory it is. What the program's threads have
+    /// stored before is sent; it is there behind what releases, and until then `src` must stay as it is.
+    op Send = "send" {
+        operands(dst: one, src: one, bytes: one)
+        index(Unrelated)
+        types(Each("dst", Ptr), Each("src", Ptr), Is("bytes", Fixed(Type::I64)))
+        effects(SENT, RECEIVED)
+        format "$dst `,` $src `,` $bytes attr-dict `:` type($dst) `,` type($src)"
+        verify verify_send
     }
 
     /// `[start, end)` as a 1-D `i32` tensor.
@@ -953,6 +966,14 @@ fn verify_wait_signal(m: &Module, op: Op) -> Result<(), String> {
         Type::I32 | Type::I64 => Ok(()),
         _ => Err("a signal is an integer of 32 or 64 bits".to_string()),
     }
+}
+
+fn verify_send(m: &Module, op: Op) -> Result<(), String> {
+    let send = Send(op);
+    if !m.is_symmetric_pointer(m.value_type(send.dst(m))) {
+        return Err("what is sent goes to memory that says whose it is".into());
+    }
+    Ok(())
 }
 
 fn verify_make_range(module: &Module, op: Op) -> Result<(), String> {

@@ -50,6 +50,7 @@ impl Hooks for Nvidia {
                 tt::Kind::ExternElementwise => l.extern_elementwise(tt::ExternElementwise(op))?,
                 tt::Kind::ProgramBarrier => l.program_barrier(tt::ProgramBarrier(op))?,
                 tt::Kind::WaitSignal => l.wait_signal(tt::WaitSignal(op))?,
+                tt::Kind::Send => l.send(tt::Send(op))?,
                 tt::Kind::RawCall => l.raw_call(tt::RawCall(op))?,
                 tt::Kind::AtomicRmw => {
                     l.0.atomic_rmw(tt::AtomicRmw(op))?;

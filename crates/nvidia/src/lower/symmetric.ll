@@ -26,6 +26,21 @@ done:
   ret void
 }
 
+declare void @nvshmemx_putmem_nbi_warp(ptr, ptr, i64, i32) convergent
+
+; The lanes of a warp come here together, with the same arguments.
+define linkonce_odr void @tilewright_symmetric_send(i1 %where, i64 %pointer, i64 %source, i64 %bytes) convergent {
+  br i1 %where, label %do, label %done
+do:
+  %rank = call i32 @tilewright_symmetric_rank(i64 %pointer)
+  %place = call ptr @tilewright_symmetric_place(i64 %pointer)
+  %from = inttoptr i64 %source to ptr
+  call void @nvshmemx_putmem_nbi_warp(ptr %place, ptr %from, i64 %bytes, i32 %rank) convergent
+  br label %done
+done:
+  ret void
+}
+
 declare i8 @nvshmem_uint8_g(ptr, i32)
 declare void @nvshmem_uint8_p(ptr, i8, i32)
 

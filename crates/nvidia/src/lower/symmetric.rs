@@ -1,15 +1,15 @@
-//! Accesses to the memory of ranks that NVSHMEM reaches: calls of its functions for one thread, through those of `symmetric.ll`, which branch by predicates and take
-//! pointers apart.
+//! Accesses to the memory of ranks that NVSHMEM reaches: calls of its functions for one thread, and for a warp, through those of `symmetric.ll`, which branch by
+//! predicates and take pointers apart.
 //!
-//! Each word is a call of its own: NVSHMEM stores or loads it where a peer's memory can be reached directly, and sends it over the network elsewhere. What releases
+//! Each word is a call of its own, but for what `tt.send` moves from memory to memory, where a warp sends its part at once: NVSHMEM stores or loads it where a peer's memory can be reached directly, and sends it over the network elsewhere. What releases
 //! waits before until all that was sent is there ("quiet"), and so does the end of a kernel.
 
 use smallvec::smallvec;
 use tilewright_ir::dialect::tt;
-use tilewright_llvm::{BinOp, CastOp, Effect, Scalar, Space, Ty, Value};
-use tilewright_lower::{Atomic, WordValues, Words, int_of};
+use tilewright_llvm::{BinOp, CastOp, Effect, IntPred, Scalar, Space, Ty, Value};
+use tilewright_lower::{Atomic, Hooks as _, WordValues, Words, int_of};
 
-use super::{Lower, Result};
+use super::{Lower, Nvidia, Result};
 
 /// The functions that this file calls, as LLVM IR.
 pub(crate) const FUNCTIONS: &str = include_str!("symmetric.ll");
@@ -66,6 +66,37 @@ impl Lower<'_, '_> {
             let address = self.symmetric_address(ptr, i as u32, words);
             self.call_symmetric(&format!("put{}", words.bits), &[], &[pred, address, value]);
         }
+    }
+
+    /// Each warp sends its part, of a multiple of 16 bytes.
+    pub fn send(&mut self, op: tt::Send) -> Result<()> {
+        let m = self.m;
+        let [there, here, bytes] = [op.dst(m), op.src(m), op.bytes(m)].map(|v| self.scalar(v));
+        let (there, here, bytes) = (there?, here?, bytes?);
+        // What other threads have stored is sent, too.
+        Nvidia::barrier(self);
+        self.b.asm("fence.acq_rel.sys;", "~{memory}", Effect::Write, &[], &[]);
+        let warps = u64::from(self.num_warps);
+        let [shift, rest, whole] = [4, 16 * warps - 1, warps].map(|n| self.b.constant(Ty::I64, n));
+        // (A part of all warps has 16 bytes of each.)
+        let rounded = self.b.bin(BinOp::Add, bytes, rest);
+        let units = self.b.bin(BinOp::LShr, rounded, shift);
+        let units = self.b.bin(BinOp::UDiv, units, whole);
+        let part = self.b.bin(BinOp::Shl, units, shift);
+        let warp = self.uniform_warp();
+        let warp = self.b.cast(CastOp::ZExt, warp, Ty::I64);
+        let begin = self.b.bin(BinOp::Mul, warp, part);
+        let left = self.b.bin(BinOp::Sub, bytes, begin);
+        let zero = self.b.constant(Ty::I64, 0);
+        let sends = self.b.icmp(IntPred::Sgt, left, zero);
+        let is_last = self.b.icmp(IntPred::Slt, left, part);
+        let size = self.b.select(is_last, left, part);
+        let [to, from] = [there, here].map(|ptr| {
+            let address = self.b.cast(CastOp::PtrToInt, ptr, Ty::I64);
+            self.b.bin(BinOp::Add, address, begin)
+        });
+        self.call_symmetric("send", &[], &[sends, to, from, size]);
+        Ok(())
     }
 
     /// One element's atomic operation in another rank's memory; gives its bits before.

@@ -182,7 +182,7 @@ impl Walk<'_> {
             Some(
                 Opcode::Ttg(ttg::Kind::Barrier)
                 | Opcode::Ttng(ttng::Kind::ClusterWait)
-                | Opcode::Tt(tt::Kind::ProgramBarrier | tt::Kind::WaitSignal),
+                | Opcode::Tt(tt::Kind::ProgramBarrier | tt::Kind::WaitSignal | tt::Kind::Send),
             ) => Pending::default(),
             // Shared memory is that of [`membar`](super::membar).
             Some(Opcode::Tt(tt::Kind::Load)) if m.is_shared_pointer(m.value_type(tt::Load(op).ptr(m))) => {

@@ -95,6 +95,7 @@ static BUILTINS: &[(&str, Function)] = &[
     ("tle._ranks._wait", |e, a| e.wait_signal(a)),
     ("tle._ranks._by_library", |e, _| e.ranks_by_library()),
     ("tle._ranks._symmetric", |e, a| e.symmetric_pointers(a)),
+    ("tle._ranks._send", |e, a| e.send(a)),
     ("tle.distributed.sharding", |e, a| e.sharding(a)),
     ("tle.distributed.remote", |e, a| e.remote(a)),
     // Elementwise.

@@ -87,6 +87,15 @@ impl Evaluator<'_> {
         self.cast(&pointers, &DType::Pointer(to.into())).map(Value::Tensor)
     }
 
+    /// Sends what lies in memory to another rank's.
+    pub(super) fn send(&mut self, args: &Args) -> Eval<Value> {
+        let (there, here) = (self.tensor_arg(args, "there")?, self.tensor_arg(args, "here")?);
+        let bytes = self.tensor_arg(args, "bytes")?;
+        let bytes = self.cast(&bytes, &DType::Scalar(Scalar::Int64))?;
+        tt::Send::build(&mut builder!(self), there.value, here.value, bytes.value);
+        Ok(Value::NONE)
+    }
+
     /// All that a kernel says of its launch's ranks agrees.
     fn want_ranks(&mut self, ranks: i128) -> Eval<()> {
         match launch::ranks(&self.module) {

@@ -160,7 +160,7 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
             // All threads of the cluster have met, or those of the program before and behind the others.
             Some(
                 Opcode::Ttng(ttng::Kind::ClusterWait)
-                | Opcode::Tt(tt::Kind::WaitSignal | tt::Kind::ProgramBarrier),
+                | Opcode::Tt(tt::Kind::WaitSignal | tt::Kind::ProgramBarrier | tt::Kind::Send),
             ) => state.settle(),
             Some(Opcode::Ttg(ttg::Kind::WarpSpecialize)) => {
                 partitions(module, ttg::WarpSpecialize(op), state)
