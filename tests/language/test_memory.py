@@ -248,3 +248,79 @@ def test_order_through_one_pointer(device, what, size):
         want[size // 2] = 3
         want = want + 3
     np.testing.assert_array_equal(device.numpy(y), want)
+
+
+@triton.jit
+def through_computed_pointers(x_ptr, n, stride, WHAT: tl.constexpr, N: tl.constexpr):
+    """A block moved and added to in place, by pointers of which some meet each other, or those of another iteration."""
+    i = tl.arange(0, N)
+    if WHAT == "overlapping":
+        for k in range(n):
+            p = x_ptr + k * 33 + i
+            tl.store(p, tl.load(p) * 2 + 1)
+    elif WHAT == "carried":
+        p = x_ptr + i
+        for _ in range(n):
+            tl.store(p, tl.load(p) * 2 + 1)
+            p += 33
+    elif WHAT == "equal":
+        p = x_ptr + i // 8
+        tl.store(p, tl.load(p) * 2 + 1)
+    elif WHAT == "chosen":
+        for k in range(n):
+            p = x_ptr + tl.where(k % 2 == 0, i, N - 1 - i)
+            tl.store(p, tl.load(p) * 2 + i)
+    else:
+        for k in range(n):
+            p = x_ptr + k * N + i
+            tl.store(p, tl.load(p) * 2 + 1)
+            q = x_ptr + k * stride + i
+            tl.store(q, tl.load(q) * 2 + 1)
+
+
+@pytest.mark.parametrize("what", ["overlapping", "carried", "equal", "chosen", "apart"])
+@pytest.mark.parametrize("size", [96, 256])
+def test_order_through_computed_pointers(device, what, size):
+    x = np.random.default_rng(0).integers(0, 100, 4 * size).astype(np.int32)
+    y = device.array(x.copy())
+    through_computed_pointers[(1,)](y, 3, size, what, size)
+    i = np.arange(size)
+    for k in range(1 if what == "equal" else 3):
+        at = {"overlapping": k * 33 + i, "carried": k * 33 + i, "equal": i // 8, "apart": k * size + i}
+        at = at.get(what, i if k % 2 == 0 else size - 1 - i)
+        x[at] = x[at] * 2 + (i if what == "chosen" else 1)
+        if what == "apart":
+            x[at] = x[at] * 2 + 1
+    np.testing.assert_array_equal(device.numpy(y), x)
+
+
+@triton.jit
+def in_while(x_ptr, out_ptr, n, DECIDES: tl.constexpr, N: tl.constexpr):
+    """Scalars that a loop loads and stores itself, and a block with them."""
+    i = tl.arange(0, N)
+    if DECIDES:
+        while tl.load(x_ptr) < n:
+            tl.store(out_ptr + i, tl.load(out_ptr + (N - 1 - i)) + 1)
+            tl.store(x_ptr, tl.load(x_ptr) + 1)
+    else:
+        k = 1
+        total = 0
+        while k < n:
+            x = tl.load(x_ptr + k - 1)
+            tl.store(x_ptr + k, x + k)
+            total += x
+            k += 1
+        tl.store(out_ptr + i, tl.zeros([N], tl.int32) + total)
+
+
+@pytest.mark.parametrize("decides", [True, False])
+def test_scalars_that_a_while_loop_stores(device, decides):
+    x, out = device.array(np.zeros(16, np.int32)), device.array(np.arange(256, dtype=np.int32))
+    in_while[(1,)](x, out, 9, decides, 256)
+    sums = np.cumsum(np.arange(9))
+    if decides:
+        assert device.numpy(x)[0] == 9
+        np.testing.assert_array_equal(device.numpy(out), np.arange(256)[::-1] + 9)
+    else:
+        np.testing.assert_array_equal(device.numpy(x)[:9], sums)
+        np.testing.assert_array_equal(device.numpy(out), np.full(256, sums[:8].sum()))

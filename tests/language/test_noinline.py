@@ -248,3 +248,29 @@ def test_calls_between_products(device, num_warps):
     wide = b.astype(np.float32)
     expected = a.astype(np.float32) @ wide + wide[::block].sum() + max(0, wide[::block].max())
     np.testing.assert_array_equal(device.numpy(c), expected)
+
+
+@triton.jit(noinline=True)
+def put_turned(x_ptr, x, N: tl.constexpr):
+    tl.store(x_ptr + (N - 1 - tl.arange(0, N)), x)
+
+
+@triton.jit(noinline=True)
+def get_turned(x_ptr, N: tl.constexpr):
+    return tl.load(x_ptr + (N - 1 - tl.arange(0, N)))
+
+
+@triton.jit
+def turned_by_calls(x_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    put_turned(x_ptr, tl.load(x_ptr + i), N)
+    tl.store(x_ptr + i, tl.load(x_ptr + i) * 2)
+    x = get_turned(x_ptr, N)
+    tl.store(x_ptr + i, x)
+
+
+def test_what_calls_touch_is_in_order(device):
+    x = np.arange(256, dtype=np.int32)
+    out = device.array(x.copy())
+    turned_by_calls[(1,)](out, 256)
+    np.testing.assert_array_equal(device.numpy(out), x * 2)

@@ -148,3 +148,27 @@ def test_a_copy_that_cannot_be_is_an_error(arch):
     x = np.zeros(128, np.int8)
     with pytest.raises(triton.CompilationError, match=f"can't be asynchronous on {arch}: copies are 4 bytes"):
         of_single_bytes.warmup(x, x, grid=(1,), target=arch)
+
+
+@triton.jit
+def copied_in_order(x_ptr, out_ptr, BEFORE: tl.constexpr, N: tl.constexpr):
+    at = tl.arange(0, N)
+    buffer = tle.gpu.alloc([N], dtype=tl.float32)
+    if BEFORE:
+        tl.store(x_ptr + (N - 1 - at), at.to(tl.float32))
+    tle.gpu.copy(x_ptr + at, buffer, [N], is_async=True)
+    tle.gpu.async_commit_group()
+    tle.gpu.async_wait_group(0)
+    if not BEFORE:
+        tl.store(x_ptr + (N - 1 - at), at.to(tl.float32))
+    tl.store(out_ptr + at, buffer.load())
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_copies_are_in_order_with_stores(device, before):
+    x = np.random.default_rng(0).standard_normal(512).astype(np.float32)
+    y, out = device.array(x.copy()), device.array(np.zeros(512, np.float32))
+    copied_in_order[(1,)](y, out, before, 512)
+    turned = np.arange(512, dtype=np.float32)[::-1]
+    np.testing.assert_array_equal(device.numpy(out), turned if before else x)
+    np.testing.assert_array_equal(device.numpy(y), turned)

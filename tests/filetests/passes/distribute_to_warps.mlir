@@ -516,7 +516,17 @@ module attributes {"ttg.num-warps" = 2 : i32, "ttg.threads-per-warp" = 16 : i32}
 #columns = #ttg.blocked<{sizePerWarp = [32, 16], warpsPerCTA = [1, 2], order = [1, 0]}>
 module attributes {"ttg.num-warps" = 2 : i32, "ttg.threads-per-warp" = 16 : i32} {
   tt.func public @f(%a: !tt.ptr<f32>, %n: f32) {
-    %p = tt.splat %a : !tt.ptr<f32> -> tensor<32x32x!tt.ptr<f32>, #rows>
+    %row = arith.constant dense<32> : tensor<32x1xi32, #rows>
+    %i = tt.make_range {end = 32 : i32, start = 0 : i32} : tensor<32xi32, #ttg.slice<{dim = 1, parent = #rows}>>
+    %j = tt.make_range {end = 32 : i32, start = 0 : i32} : tensor<32xi32, #ttg.slice<{dim = 0, parent = #rows}>>
+    %down = tt.expand_dims %i {axis = 1 : i32} : tensor<32xi32, #ttg.slice<{dim = 1, parent = #rows}>> -> tensor<32x1xi32, #rows>
+    %right = tt.expand_dims %j {axis = 0 : i32} : tensor<32xi32, #ttg.slice<{dim = 0, parent = #rows}>> -> tensor<1x32xi32, #rows>
+    %begin = arith.muli %down, %row : tensor<32x1xi32, #rows>
+    %begins = tt.broadcast %begin : tensor<32x1xi32, #rows> -> tensor<32x32xi32, #rows>
+    %rights = tt.broadcast %right : tensor<1x32xi32, #rows> -> tensor<32x32xi32, #rows>
+    %at = arith.addi %begins, %rights : tensor<32x32xi32, #rows>
+    %all = tt.splat %a : !tt.ptr<f32> -> tensor<32x32x!tt.ptr<f32>, #rows>
+    %p = tt.addptr %all, %at : tensor<32x32x!tt.ptr<f32>, #rows>, tensor<32x32xi32, #rows>
     %q = tt.splat %a : !tt.ptr<f32> -> tensor<32x32x!tt.ptr<f32>, #columns>
     %x = tt.splat %n : f32 -> tensor<32x32xf32, #rows>
     tt.store %p, %x {tt.vec = 1 : i32, tt.vec_axis = 1 : i32} : tensor<32x32x!tt.ptr<f32>, #rows>

@@ -71,7 +71,10 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 // RUN: -global-barriers
 #one = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
-  tt.func public @f(%p: tensor<512x!tt.ptr<f32>, #one>, %q: tensor<64x!tt.ptr<f32>, #one>, %c: i1) {
+  tt.func public @f(%first: !tt.ptr<f32>, %q: tensor<64x!tt.ptr<f32>, #one>, %c: i1) {
+    %i = tt.make_range {end = 512 : i32, start = 0 : i32} : tensor<512xi32, #one>
+    %all = tt.splat %first : !tt.ptr<f32> -> tensor<512x!tt.ptr<f32>, #one>
+    %p = tt.addptr %all, %i : tensor<512x!tt.ptr<f32>, #one>, tensor<512xi32, #one>
     // CHECK: tt.load
     // CHECK-NEXT: tt.store
     %x = tt.load %p {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
@@ -200,6 +203,172 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.store %p, %x {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
     %y = tt.load %q {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
     tt.store %u, %y {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
+    tt.return
+  }
+}
+// -----
+// One pointer in all iterations of a loop: by 512 each time a thread never meets another, nor by a stride that is known at run time only; by 33 it
+// does, in the next iteration. Of quotients two are equal in one tensor.
+// RUN: -global-barriers
+#one = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%x: !tt.ptr<f32>, %n: i32, %stride: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c33 = arith.constant 33 : i32
+    %c512 = arith.constant 512 : i32
+    %eight = arith.constant dense<8> : tensor<512xi32, #one>
+    %i = tt.make_range {end = 512 : i32, start = 0 : i32} : tensor<512xi32, #one>
+    %all = tt.splat %x : !tt.ptr<f32> -> tensor<512x!tt.ptr<f32>, #one>
+    %p = tt.addptr %all, %i : tensor<512x!tt.ptr<f32>, #one>, tensor<512xi32, #one>
+    // CHECK: scf.for
+    // CHECK: tt.addptr
+    // CHECK-NEXT: tt.load
+    // CHECK-NEXT: tt.store
+    // CHECK: scf.for
+    // CHECK: tt.addptr
+    // CHECK-NEXT: tt.load
+    // CHECK-NEXT: tt.store
+    // CHECK: scf.for
+    // CHECK: tt.addptr
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.load
+    // CHECK-NEXT: tt.store
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %0 = arith.muli %k, %stride : i32
+      %1 = tt.splat %0 : i32 -> tensor<512xi32, #one>
+      %2 = tt.addptr %p, %1 : tensor<512x!tt.ptr<f32>, #one>, tensor<512xi32, #one>
+      %3 = tt.load %2 {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
+      tt.store %2, %3 {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
+    }
+    ttg.barrier
+    scf.for %k = %c0 to %n step %c512 : i32 {
+      %1 = tt.splat %k : i32 -> tensor<512xi32, #one>
+      %2 = tt.addptr %p, %1 : tensor<512x!tt.ptr<f32>, #one>, tensor<512xi32, #one>
+      %3 = tt.load %2 {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
+      tt.store %2, %3 {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
+    }
+    ttg.barrier
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %0 = arith.muli %k, %c33 : i32
+      %1 = tt.splat %0 : i32 -> tensor<512xi32, #one>
+      %2 = tt.addptr %p, %1 : tensor<512x!tt.ptr<f32>, #one>, tensor<512xi32, #one>
+      %3 = tt.load %2 {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
+      tt.store %2, %3 {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
+    }
+    // CHECK: arith.divsi
+    // CHECK-NEXT: tt.addptr
+    // CHECK-NEXT: tt.load
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.store
+    ttg.barrier
+    %q = arith.divsi %i, %eight : tensor<512xi32, #one>
+    %r = tt.addptr %all, %q : tensor<512x!tt.ptr<f32>, #one>, tensor<512xi32, #one>
+    %v = tt.load %r {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
+    tt.store %r, %v {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
+    tt.return
+  }
+}
+// -----
+// A loop that polls what another program stores has no barrier in it: one for what the program has stored stands before it. What the loop
+// itself stores through another pointer may be the answer to that; a load that does not decide how often it turns is in order.
+// RUN: -global-barriers
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%mine: !tt.ptr<i32>, %i: i32, %n: i32) {
+    %yours = tt.addptr %mine, %i : !tt.ptr<i32>, i32
+    // CHECK: tt.store
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: scf.while
+    // CHECK-NEXT: tt.load
+    tt.store %mine, %n : !tt.ptr<i32>
+    scf.while : () -> () {
+      %x = tt.load %yours : !tt.ptr<i32>
+      %c = arith.cmpi slt, %x, %n : i32
+      scf.condition(%c)
+    } do {
+      scf.yield
+    }
+    // CHECK: scf.while
+    // CHECK-NEXT: tt.load
+    // CHECK: do
+    // CHECK: ttg.barrier
+    // CHECK-NEXT: tt.store
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.load
+    // CHECK-NEXT: scf.yield
+    %last = scf.while (%sum = %n) : (i32) -> i32 {
+      %x = tt.load %yours : !tt.ptr<i32>
+      %c = arith.cmpi slt, %x, %n : i32
+      scf.condition(%c) %sum : i32
+    } do {
+    ^bb0(%sum: i32):
+      tt.store %mine, %n : !tt.ptr<i32>
+      %y = tt.load %yours : !tt.ptr<i32>
+      scf.yield %y : i32
+    }
+    tt.return
+  }
+}
+// -----
+// What a call may load and store is all that it is given.
+// RUN: -global-barriers
+#one = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func private @turn(%x: !tt.ptr<f32>, %v: tensor<512xf32, #one>) {
+    %last = arith.constant dense<511> : tensor<512xi32, #one>
+    %i = tt.make_range {end = 512 : i32, start = 0 : i32} : tensor<512xi32, #one>
+    %j = arith.subi %last, %i : tensor<512xi32, #one>
+    %all = tt.splat %x : !tt.ptr<f32> -> tensor<512x!tt.ptr<f32>, #one>
+    %p = tt.addptr %all, %j : tensor<512x!tt.ptr<f32>, #one>, tensor<512xi32, #one>
+    tt.store %p, %v {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
+    tt.return
+  }
+  tt.func public @f(%x: !tt.ptr<f32>, %other: !tt.ptr<f32>) {
+    %i = tt.make_range {end = 512 : i32, start = 0 : i32} : tensor<512xi32, #one>
+    %all = tt.splat %x : !tt.ptr<f32> -> tensor<512x!tt.ptr<f32>, #one>
+    %p = tt.addptr %all, %i : tensor<512x!tt.ptr<f32>, #one>, tensor<512xi32, #one>
+    // CHECK: tt.func public
+    // CHECK: tt.load
+    // CHECK-NEXT: tt.call
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.call
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.load
+    %v = tt.load %p {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
+    tt.call @turn(%other, %v) : (!tt.ptr<f32>, tensor<512xf32, #one>) -> ()
+    tt.call @turn(%x, %v) : (!tt.ptr<f32>, tensor<512xf32, #one>) -> ()
+    %w = tt.load %p {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
+    tt.return
+  }
+}
+// -----
+// Blocks of 32 rows: those of the next iteration begin behind these, or 16 rows in them.
+// RUN: -global-barriers
+#block = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [8, 4], warpsPerCTA = [4, 1], order = [1, 0]}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%d: !tt.tensordesc<tensor<32x16xf32>>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c16 = arith.constant 16 : i32
+    %c32 = arith.constant 32 : i32
+    // CHECK: arith.muli
+    // CHECK-NEXT: tt.descriptor_load
+    // CHECK-NEXT: tt.descriptor_store
+    // CHECK: arith.muli
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.descriptor_load
+    // CHECK-NEXT: tt.descriptor_store
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %row = arith.muli %k, %c32 : i32
+      %x = tt.descriptor_load %d[%row, %c0] : !tt.tensordesc<tensor<32x16xf32>> -> tensor<32x16xf32, #block>
+      tt.descriptor_store %d[%row, %c0], %x : !tt.tensordesc<tensor<32x16xf32>>, tensor<32x16xf32, #block>
+    }
+    ttg.barrier
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %row = arith.muli %k, %c16 : i32
+      %x = tt.descriptor_load %d[%row, %c0] : !tt.tensordesc<tensor<32x16xf32>> -> tensor<32x16xf32, #block>
+      tt.descriptor_store %d[%row, %c0], %x : !tt.tensordesc<tensor<32x16xf32>>, tensor<32x16xf32, #block>
+    }
     tt.return
   }
 }

@@ -3,6 +3,7 @@
 pub mod affine;
 pub mod axis;
 pub mod calls;
+pub mod distinct;
 pub mod encoding_choice;
 pub mod encoding_inference;
 pub mod global_bases;

@@ -4,16 +4,23 @@
 //! Several threads load an element that they all hold, and one of them stores it. A program says that the load comes first; of
 //! the threads only the one that stores knows. Neither do they where a kernel loads and stores through one of its arguments
 //! ([`global_bases`]), if not the same places by the same threads: a block that is turned in place, or a row that is shifted. A thread that
-//! alone loads and stores an element needs no barrier; what goes through two arguments is taken for two tensors, and two stores, unless the
-//! second is atomic, for two parts of one. Pointers are compared as values: what an iteration of a loop stores is taken for other places than those
-//! of the next one's loads by the same value, and so are copies that are begun and not waited for, and what calls touch.
+//! alone loads and stores an element needs no barrier: one that does so by pointers that are the same value, of which no two are equal
+//! ([`distinct`]), nor one of an iteration of a loop and another one of a later iteration. What goes through two arguments is taken for two tensors, and two stores,
+//! unless the second is atomic, for two parts of one.
+//!
+//! Copies to shared memory load when they are begun, and until they are waited for.
+//!
+//! A `while` loop may turn until a scalar that it loads, or what it loads as volatile, is what another program has stored. Threads see that sooner or later, and do not
+//! come to a barrier in such a loop equally often: it stands before the loop. Where the loop itself stores, too, there is one in it, before the load, if what
+//! is loaded does not decide how often the loop turns, or is what the loop has stored by the same pointer.
 //!
 //! A copy by the copy engine is nobody's store: whatever threads have loaded it may overwrite.
 //!
 //! An atomic operation of the whole program that releases (PTX ISA, "Memory Consistency Model") is made by one thread for all: a
 //! barrier stands before it, so that what the others wrote is visible with it.
 //!
-//! A function that is called finds all settled: where it writes, the barrier stands before the call.
+//! A call loads and stores through all pointers that it is given, if its function loads or stores. The barrier stands before the call, so that a function finds
+//! all settled.
 //!
 //! Where layouts are those of warps, [`distribute_to_warps`](super::distribute_to_warps) places these barriers, while layouts say who has
 //! copies. There a warp loads what the instruction of a dot wants, whoever has stored it: a barrier stands before a load, too, that other warps
@@ -29,14 +36,15 @@
 
 use std::cell::RefCell;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
 use tilewright_ir::opdef::Access;
-use tilewright_ir::{Attr, Block, Builder, Encoding, Module, Op, Opcode, Region, Type, Value};
+use tilewright_ir::{Attr, Block, Builder, Encoding, Module, Op, Opcode, Region, Trait, Type, Value, flow};
 
 use super::membar::waits_inside;
+use crate::analysis::distinct::Distinct;
 use crate::analysis::tile_layout::layout_of;
-use crate::analysis::{calls, global_bases, scope};
+use crate::analysis::{global_bases, scope};
 use crate::pass::{Pass, Property};
 
 /// The pass.
@@ -60,7 +68,8 @@ pub fn run(module: &mut Module) {
 
 /// The operations that want a barrier before them.
 pub fn missing(module: &Module) -> Vec<Op> {
-    let mut walk = Walk { module, found: Vec::new(), bases: RefCell::default() };
+    let distinct = Distinct::new(module);
+    let mut walk = Walk { module, found: Vec::new(), bases: RefCell::default(), distinct };
     for func in module.block_ops(module.body()) {
         for &region in module.regions(func) {
             walk.region(region, Pending::default());
@@ -90,17 +99,47 @@ enum Stored {
     Others,
 }
 
+/// An operation that has touched memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Touch {
+    op: Op,
+    /// The outermost loop of which it may have been in an earlier iteration.
+    turn: Option<Op>,
+}
+
+impl Touch {
+    /// Just now.
+    const fn by(op: Op) -> Self {
+        Touch { op, turn: None }
+    }
+}
+
 /// What may have been done since the last barrier.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Pending {
     loaded: Loaded,
     stored: Stored,
     /// Loads and stores, each in the order of their numbers.
-    loads: Vec<Op>,
-    stores: Vec<Op>,
+    loads: Vec<Touch>,
+    stores: Vec<Touch>,
+    /// Copies to shared memory that were not waited for, which barriers do not settle.
+    begun: Vec<Touch>,
 }
 
 impl Pending {
+    /// What is pending behind a barrier.
+    fn settled(self) -> Pending {
+        Pending { begun: self.begun, ..Pending::default() }
+    }
+
+    /// In the next iteration of a loop.
+    fn turned(mut self, of: Op) -> Pending {
+        for touches in [&mut self.loads, &mut self.stores, &mut self.begun] {
+            touches.iter_mut().for_each(|touch| touch.turn = Some(of));
+        }
+        self
+    }
+
     /// What may have been done on one way or another.
     fn or(self, other: Pending) -> Pending {
         let stored = match (self.stored, other.stored) {
@@ -108,7 +147,7 @@ impl Pending {
             (a, b) if a == b => a,
             _ => Stored::Others,
         };
-        let both = |mut a: Vec<Op>, b: Vec<Op>| {
+        let both = |mut a: Vec<Touch>, b: Vec<Touch>| {
             a.extend(b);
             a.sort_unstable();
             a.dedup();
@@ -119,11 +158,8 @@ impl Pending {
             stored,
             loads: both(self.loads, other.loads),
             stores: both(self.stores, other.stores),
+            begun: both(self.begun, other.begun),
         }
-    }
-
-    fn and_loaded(self, loaded: Loaded) -> Pending {
-        self.or(Pending { loaded, ..Pending::default() })
     }
 }
 
@@ -133,6 +169,7 @@ struct Walk<'m> {
     found: Vec<Op>,
     /// What was asked of [`global_bases`].
     bases: RefCell<FxHashMap<Op, Vec<Value>>>,
+    distinct: Distinct<'m>,
 }
 
 impl Walk<'_> {
@@ -142,7 +179,8 @@ impl Walk<'_> {
             &[block] => self.block(block, pending),
             // Unstructured control flow: any block may follow any other.
             blocks => until_stable(pending, |head| {
-                blocks.iter().fold(head.clone(), |all, &b| all.or(self.block(b, head.clone())))
+                let behind = blocks.iter().fold(head.clone(), |all, &b| all.or(self.block(b, head.clone())));
+                self.module.region_op(region).map_or(behind.clone(), |of| behind.turned(of))
             }),
         }
     }
@@ -158,13 +196,17 @@ impl Walk<'_> {
             Some(Opcode::Scf(scf::Kind::For)) => {
                 let body = scf::For(op).body(m);
                 // The body may run no time at all, so what was pending before is pending behind.
-                until_stable(pending, |head| self.region(body, head))
+                until_stable(pending, |head| self.region(body, head).turned(op))
             }
             Some(Opcode::Scf(scf::Kind::While)) => {
                 let (before, after) = (scf::While(op).before(m), scf::While(op).after(m));
+                let inside = m.all_ops(op);
+                let mut polls = inside.iter().filter(|&&inner| self.polls(inner));
+                let settles = polls.any(|&load| pending.stores.iter().any(|&store| self.meet(store, load)));
+                let pending = if settles { self.settle(op, pending) } else { pending };
                 let head = until_stable(pending, |head| {
                     let condition = self.region(before, head);
-                    self.region(after, condition)
+                    self.region(after, condition).turned(op)
                 });
                 self.region(before, head)
             }
@@ -177,13 +219,13 @@ impl Walk<'_> {
                 for &region in m.regions(op) {
                     self.region(region, Pending::default());
                 }
-                Pending::default()
+                pending.settled()
             }
             Some(
                 Opcode::Ttg(ttg::Kind::Barrier)
                 | Opcode::Ttng(ttng::Kind::ClusterWait)
                 | Opcode::Tt(tt::Kind::ProgramBarrier | tt::Kind::WaitSignal | tt::Kind::Send),
-            ) => Pending::default(),
+            ) => pending.settled(),
             // Shared memory is that of [`membar`](super::membar).
             Some(Opcode::Tt(tt::Kind::Load)) if m.is_shared_pointer(m.value_type(tt::Load(op).ptr(m))) => {
                 pending
@@ -201,24 +243,27 @@ impl Walk<'_> {
                     || self.releases(op)
                     || pending.loads.iter().chain(stores).any(|&earlier| self.meet(earlier, op));
                 // (What each thread alone has loaded a copy may still overwrite.)
-                let pending = if settles { self.settle(op) } else { pending };
-                pending.or(Pending { stored: self.stores(op), stores: vec![op], ..Pending::default() })
+                let pending = if settles { self.settle(op, pending) } else { pending };
+                self.and_stored(pending, op)
             }
             Some(Opcode::Ttng(ttng::Kind::AsyncTmaCopyLocalToGlobal | ttng::Kind::AsyncTmaReduce)) => {
-                if pending.loaded == Loaded::Nothing {
-                    pending
-                } else {
-                    self.settle(op)
-                }
+                let settles = pending.loaded != Loaded::Nothing
+                    || pending.loads.iter().any(|&load| self.meet(load, op));
+                if settles { self.settle(op, pending) } else { pending }
             }
-            Some(Opcode::Tt(tt::Kind::Call)) => {
-                let loads = calls::runs(m, op, |inner| tt::Load::cast(m, inner).is_some());
-                let settles =
-                    pending.loaded == Loaded::Copies && calls::runs(m, op, |inner| self.writes(inner));
-                let pending = if settles { self.settle(op) } else { pending };
-                if loads { pending.and_loaded(Loaded::Copies) } else { pending }
+            Some(Opcode::Ttg(ttg::Kind::AsyncCopyGlobalToLocal)) => {
+                let settles = pending.stores.iter().any(|&store| self.meet(store, op));
+                let pending = if settles { self.settle(op, pending) } else { pending };
+                let copy = vec![Touch::by(op)];
+                pending.or(Pending { loads: copy.clone(), begun: copy, ..Pending::default() })
             }
-            _ if waits_inside(m, op) => Pending::default(),
+            // What others copy is waited for by them.
+            Some(Opcode::Ttg(ttg::Kind::AsyncWait)) => {
+                let loads = pending.begun.clone();
+                pending.or(Pending { loads, ..Pending::default() })
+            }
+            Some(Opcode::Tt(tt::Kind::Call)) => self.call(op, pending),
+            _ if waits_inside(m, op) => pending.settled(),
             _ => pending,
         }
     }
@@ -226,36 +271,74 @@ impl Walk<'_> {
     fn load(&mut self, op: Op, pending: Pending) -> Pending {
         let copies = self.loads_copies(op);
         let settles = self.loads_others(op, copies, pending.stored)
-            || (!self.spins(op) && pending.stores.iter().any(|&store| self.meet(store, op)));
-        let pending = if settles { self.settle(op) } else { pending };
+            || pending.stores.iter().any(|&store| self.meet(store, op) && !self.spins(op, store.op));
+        let pending = if settles { self.settle(op, pending) } else { pending };
         let loaded = match (copies, tt::Load::cast(self.module, op).is_some()) {
             (true, _) => Loaded::Copies,
             (false, true) => Loaded::Once,
             (false, false) => Loaded::Nothing,
         };
-        pending.or(Pending { loaded, loads: vec![op], ..Pending::default() })
+        pending.or(Pending { loaded, loads: vec![Touch::by(op)], ..Pending::default() })
     }
 
-    /// Whether a load may be one that is made until it brings what another program stores: threads see that sooner or later, and do not come
-    /// to a barrier in such a loop equally often.
-    fn spins(&self, op: Op) -> bool {
+    fn call(&mut self, op: Op, pending: Pending) -> Pending {
+        let does = |access| !global_bases::touched(self.module, op, access).is_empty();
+        let (loads, stores) = (does(Access::Read), does(Access::Write));
+        let settles = loads && pending.stores.iter().any(|&store| self.meet(store, op))
+            || stores && pending.loads.iter().any(|&load| self.meet(load, op))
+            || stores && pending.loaded == Loaded::Copies;
+        let pending = if settles { self.settle(op, pending) } else { pending };
+        let pending = if stores { self.and_stored(pending, op) } else { pending };
+        if !loads {
+            return pending;
+        }
+        pending.or(Pending { loaded: Loaded::Copies, loads: vec![Touch::by(op)], ..Pending::default() })
+    }
+
+    /// Whether a load in a `while` loop may be one that is made until it brings what another program stores.
+    fn polls(&self, op: Op) -> bool {
         let m = self.module;
-        let Some(load) = tt::Load::cast(m, op) else { return false };
-        let turns = || {
-            let mut outer = std::iter::successors(m.parent_op(op), |&op| m.parent_op(op));
-            outer.any(|op| scf::While::cast(m, op).is_some())
-        };
-        load.is_volatile(m)
-            || load.cache(m) == tt::CacheModifier::Cv
-            || (!m.is_tensor(m.value_type(load.result(m))) && turns())
+        let volatile = |load: tt::Load| load.is_volatile(m) || load.cache(m) == tt::CacheModifier::Cv;
+        let alone = |load: tt::Load| !m.is_tensor(m.value_type(load.result(m)));
+        tt::Load::cast(m, op).is_some_and(|load| volatile(load) || alone(load))
+    }
+
+    /// Whether a load is such a one in spite of a store in the same loop.
+    fn spins(&self, load: Op, store: Op) -> bool {
+        let m = self.module;
+        let pointer = |op: Op| m.operands(op).first().copied();
+        let outer = std::iter::successors(m.parent_op(load), |&op| m.parent_op(op));
+        let loops: Vec<Op> = outer.filter(|&op| scf::While::cast(m, op).is_some()).collect();
+        !loops.is_empty()
+            && self.polls(load)
+            && pointer(load) != pointer(store)
+            && decides(m, m.result(load), &loops)
     }
 
     /// Whether a thread may touch by one operation what another one touches by the other, through one pointer of the kernel's.
-    fn meet(&self, first: Op, second: Op) -> bool {
-        let same = self.places(first).is_some_and(|places| Some(places) == self.places(second));
+    fn meet(&self, first: Touch, second: Op) -> bool {
+        let same = self.places(first.op).is_some_and(|places| Some(places) == self.places(second))
+            && self.are_distinct(second, first.turn);
         let bases = self.bases_of(second);
-        let atomic = self.is_atomic(first) && self.is_atomic(second);
-        !same && !atomic && self.bases_of(first).iter().any(|base| bases.contains(base))
+        let atomic = self.is_atomic(first.op) && self.is_atomic(second);
+        !atomic && self.bases_of(first.op).iter().any(|base| bases.contains(base)) && !same
+    }
+
+    /// Whether an operation that has [`places`](Self::places) touches none twice, nor what it touches in an earlier iteration of a loop.
+    fn are_distinct(&self, op: Op, turn: Option<Op>) -> bool {
+        let m = self.module;
+        let (desc, at, block) = match m.opcode(op) {
+            Some(Opcode::Tt(tt::Kind::DescriptorLoad)) => {
+                let load = tt::DescriptorLoad(op);
+                (load.desc(m), load.indices(m), load.result(m))
+            }
+            Some(Opcode::Tt(tt::Kind::DescriptorStore)) => {
+                let store = tt::DescriptorStore(op);
+                (store.desc(m), store.indices(m), store.src(m))
+            }
+            _ => return self.distinct.pointers(m.operands(op)[0], turn),
+        };
+        self.distinct.block(desc, at, m.shape(m.value_type(block)).unwrap_or(&[]), turn)
     }
 
     fn is_atomic(&self, op: Op) -> bool {
@@ -294,11 +377,15 @@ impl Walk<'_> {
     }
 
     /// A barrier stands before an operation.
-    fn settle(&mut self, op: Op) -> Pending {
+    fn settle(&mut self, op: Op, pending: Pending) -> Pending {
         if !self.found.contains(&op) {
             self.found.push(op);
         }
-        Pending::default()
+        pending.settled()
+    }
+
+    fn and_stored(&self, pending: Pending, op: Op) -> Pending {
+        pending.or(Pending { stored: self.stores(op), stores: vec![Touch::by(op)], ..Pending::default() })
     }
 
     /// Who stores what a store stores. (Numbers are stored by one for all.)
@@ -314,12 +401,6 @@ impl Walk<'_> {
         let encoding = m.encoding(m.value_type(m.result(load)));
         let of_warps = encoding.and_then(|e| m.encoding_of(e)).is_some_and(Encoding::is_of_warps);
         of_warps && stored != Stored::Nobody && (copies || encoding.map(Stored::By) != Some(stored))
-    }
-
-    /// Whether an operation writes global memory.
-    fn writes(&self, op: Op) -> bool {
-        use tt::Kind as K;
-        matches!(self.module.opcode(op), Some(Opcode::Tt(K::Store | K::AtomicRmw | K::AtomicCas)))
     }
 
     /// Whether several threads load one element.
@@ -355,4 +436,34 @@ fn until_stable(before: Pending, mut body: impl FnMut(Pending) -> Pending) -> Pe
         }
         head = joined;
     }
+}
+
+/// Whether it depends on a value how often one of these `while` loops turns.
+fn decides(m: &Module, value: Value, loops: &[Op]) -> bool {
+    let mut seen = FxHashSet::default();
+    let mut work = vec![value];
+    while let Some(v) = work.pop() {
+        if !seen.insert(v) {
+            continue;
+        }
+        for used in m.uses(v) {
+            let edges = flow::edges_of_user(m, used.op);
+            let passed = edges.iter().filter_map(|edge| edge.target(used.op, used.index as usize));
+            let before = work.len();
+            work.extend(passed);
+            if work.len() > before {
+                continue;
+            }
+            let ends = m.has_trait(used.op, Trait::Terminator);
+            let Some(by) = (if ends { m.parent_op(used.op) } else { Some(used.op) }) else { continue };
+            if ends && loops.contains(&by) {
+                return true;
+            }
+            // A condition or a bound decides what passes into regions and out of them.
+            work.extend(m.results(by));
+            let blocks = m.regions(by).iter().flat_map(|&region| m.region_blocks(region));
+            work.extend(blocks.flat_map(|&block| m.block_args(block)));
+        }
+    }
+    false
 }

@@ -17,7 +17,7 @@ pub mod prefix;
 use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::dialect::{arith, scf, tt};
+use tilewright_ir::dialect::{arith, scf, tt, ttg};
 use tilewright_ir::{Module, Op, Opcode, Value};
 
 pub use poly::{Poly, Product};
@@ -188,6 +188,7 @@ impl<'m> Affine<'m> {
             Some(Opcode::Tt(tt::Kind::Splat | tt::Kind::Broadcast | tt::Kind::ExpandDims)) => {
                 Some(self.spread(op, value)?)
             }
+            Some(Opcode::Ttg(ttg::Kind::ConvertLayout)) => Some(self.wrapping(m.operands(op)[0])?),
             _ => None,
         })
     }
@@ -237,6 +238,7 @@ impl<'m> Affine<'m> {
             Some(Opcode::Tt(tt::Kind::Splat | tt::Kind::Broadcast | tt::Kind::ExpandDims)) => {
                 Some(self.spread(op, value)?)
             }
+            Some(Opcode::Ttg(ttg::Kind::ConvertLayout)) => Some(self.wrapping(operands[0])?),
             Some(Opcode::Arith(A::Extsi | A::IndexCast)) if whole(operands[0]) => {
                 // (Of an index as many bits are kept as the program counts with.)
                 Some(self.wrapping(operands[0])?)
