@@ -82,6 +82,24 @@ def test_do_compile(compiles, monkeypatch, backend):
     assert len(compiles) == 4
 
 
+def test_what_hooks_see_of_a_replaced_compilation(compiles, monkeypatch):
+    """Hooks see what the call was for, and it compiles for where the call runs, whatever is compiled for without a launch."""
+    seen = []
+    monkeypatch.setattr(
+        triton.knobs.runtime, "jit_cache_hook", lambda **told: seen.append(told["is_manual_warmup"])
+    )
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
+    kernel = triton.jit(scale)
+    ran(kernel)
+    assert seen == [False]
+    kernel.warmup(np.float32, np.float32, 1.0, 64, grid=(1,))
+    assert seen == [False, True] and [args[-1] for args in compiles] == seen
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "")
+    monkeypatch.setenv("TILEWRIGHT_TARGET", "cuda:80")
+    assert "ptx" not in ran(triton.jit(scale)).asm
+    assert triton.jit(scale).warmup(np.float32, np.float32, 1.0, 64, grid=(1,)).asm["ptx"]
+
+
 def test_do_compile_of_another_kernel(monkeypatch):
     """A function in its place may launch kernels, for which it is called, too."""
     original, other, seen = JITFunction._do_compile, triton.jit(scale), []

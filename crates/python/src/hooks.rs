@@ -12,7 +12,7 @@ use crate::args::{Arguments, Spec, type_name};
 use crate::grid::Grid;
 use crate::jit::JitBase;
 use crate::kernel::CompiledKernel;
-use crate::launch::Backend;
+use crate::launch::Place;
 use crate::params::{Bindings, Given};
 use crate::wrong_call;
 
@@ -31,8 +31,7 @@ pub fn around_compile(
     jit: &Bound<'_, JitBase>,
     bindings: &Bindings<'_, '_>,
     arguments: &Arguments,
-    backend: Backend,
-    warmup: bool,
+    place: Place,
     compile: impl FnOnce(Option<PathBuf>) -> PyResult<Arc<Py<CompiledKernel>>>,
 ) -> PyResult<Option<Arc<Py<CompiledKernel>>>> {
     let py = jit.py();
@@ -45,15 +44,8 @@ pub fn around_compile(
     let constants = arguments.constants_dict(py, &bindings.values)?;
     let divisors: Vec<u32> = arguments.specs.iter().map(Spec::divisor).collect();
     let options = crate::params::options_dict(py, &bindings.options)?;
-    let compilation = hooks.getattr("Compilation")?.call1((
-        jit,
-        signature,
-        constants,
-        divisors,
-        options,
-        backend.describe(),
-        warmup,
-    ))?;
+    let told = (jit, signature, constants, divisors, options, place, place.warmup);
+    let compilation = hooks.getattr("Compilation")?.call1(told)?;
     if replaced {
         // What it calls comes here again, without it.
         return kernel_of(&compilation.call_method0("by_function")?);

@@ -114,7 +114,7 @@ impl JitBase {
         warmup: bool,
         args: &Bound<'py, PyTuple>,
         kwargs: &Bound<'py, PyDict>,
-        target: Option<&str>,
+        target: Option<launch::Target>,
     ) -> PyResult<Py<PyAny>> {
         launch::run_slow(slf, grid, warmup, args, kwargs, target)
     }

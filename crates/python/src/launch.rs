@@ -209,7 +209,29 @@ enum Purpose {
     /// To compile it for where it would run.
     Compile,
     /// To compile it for this.
-    CompileFor(Backend),
+    CompileFor(Place),
+}
+
+/// For where, and for what, a kernel is compiled: what Python code hands back to have another one compiled for the same.
+#[pyclass(frozen)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Where it will run.
+    pub backend: Backend,
+    /// Whether nothing is launched then.
+    pub warmup: bool,
+}
+
+#[pymethods]
+impl Place {
+    /// The GPU's number; none where it is compiled for none of this machine.
+    #[getter]
+    fn device(&self) -> Option<u32> {
+        match self.backend {
+            Backend::Cuda(device) => Some(device),
+            _ => None,
+        }
+    }
 }
 
 /// Looks at bound arguments: the key of their kernel, what they are, and (the result) where it runs.
@@ -229,7 +251,7 @@ fn look(
         prepared.constants.encode(path.as_any(), key)?;
     }
     let backend = match purpose {
-        Purpose::CompileFor(backend) => backend,
+        Purpose::CompileFor(place) => place.backend,
         _ => Backend::choose(jit.py(), arguments, purpose == Purpose::Compile)?,
     };
     key[0] = backend.word();
@@ -253,8 +275,11 @@ fn specialize(
         return Ok(Some(kernel));
     }
     arguments.check_places(&prepared.params.params)?;
-    let warmup = purpose != Purpose::Launch;
-    let kernel = hooks::around_compile(jit, bindings, arguments, backend, warmup, |given| {
+    let warmup = match purpose {
+        Purpose::CompileFor(place) => place.warmup,
+        _ => purpose == Purpose::Compile,
+    };
+    let kernel = hooks::around_compile(jit, bindings, arguments, Place { backend, warmup }, |given| {
         let kernel = compile::compile(jit, prepared, bindings, arguments, backend, given)?;
         Ok(Arc::new(Py::new(py, kernel)?))
     })?;
@@ -421,6 +446,15 @@ impl<'py> Call<'py> {
     }
 }
 
+/// What Python code says of where a kernel is compiled for.
+#[derive(FromPyObject)]
+pub enum Target {
+    /// What it was given itself.
+    Place(Py<Place>),
+    /// A target's name.
+    Name(String),
+}
+
 /// `JITFunction.run` and `warmup`: arguments in a tuple and a dict.
 pub fn run_slow<'py>(
     jit: &Bound<'py, JitBase>,
@@ -428,11 +462,13 @@ pub fn run_slow<'py>(
     warmup: bool,
     args: &Bound<'py, PyTuple>,
     kwargs: &Bound<'py, PyDict>,
-    target: Option<&str>,
+    target: Option<Target>,
 ) -> PyResult<Py<PyAny>> {
+    let compile_for = |backend| Purpose::CompileFor(Place { backend, warmup: true });
     let purpose = match target {
-        Some("interp") => Purpose::CompileFor(Backend::Interp),
-        Some(target) => Purpose::CompileFor(Backend::Offline(parse_target(target)?)),
+        Some(Target::Place(place)) => Purpose::CompileFor(*place.get()),
+        Some(Target::Name(name)) if name == "interp" => compile_for(Backend::Interp),
+        Some(Target::Name(name)) => compile_for(Backend::Offline(parse_target(&name)?)),
         None if warmup => Purpose::Compile,
         None => Purpose::Launch,
     };

@@ -57,6 +57,7 @@ fn _tilewright(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<jit::JitBase>()?;
     m.add_class::<kernel::CompiledKernel>()?;
     m.add_class::<args::StandIn>()?;
+    m.add_class::<launch::Place>()?;
     m.add_function(wrap_pyfunction!(args::signature_of, m)?)?;
     m.add_class::<ahead::CompileAhead>()?;
     m.add_class::<ahead::KernelAhead>()?;

@@ -293,8 +293,9 @@ def compile(
     return compile_source(src, ours, name)
 
 
-def compile_source(src: ASTSource, options: dict, target: str | None) -> CompiledKernel:
-    """Compiles for a target that is not the current one, or for where a launch would be, with the options of a launch."""
+def compile_source(src: ASTSource, options: dict, target) -> CompiledKernel:
+    """Compiles for a target's name, for a ``Place`` that hooks were given, or, without one, for where a launch would be, with the options of a
+    launch."""
     arguments, names = src.arguments(), src.fn.arg_names
     if options.keys() & set(names):
         # A parameter with the name of an option: the constant that is given for it is the option's value, too.

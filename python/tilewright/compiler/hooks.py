@@ -31,13 +31,12 @@ class JitFunctionInfo:
 class Compilation:
     """One compilation. Launches make one only while :func:`tilewright.knobs.compiles_are_hooked`."""
 
-    def __init__(self, fn, signature, constants, divisors, options, where, warmup):
+    def __init__(self, fn, signature, constants, divisors, options, place, warmup):
         self.fn = fn
         self.options = options
         self.warmup = warmup
-        self.device = int(where.removeprefix("GPU ")) if where.startswith("GPU ") else None
-        # What it is compiled for, where that is not what TILEWRIGHT_BACKEND or the current GPU says.
-        self.target = {"the CPU": "interp"}.get(where, where if where.startswith("cuda:") else "")
+        self.place = place
+        self.device = place.device
         self.signature = dict(zip(fn.arg_names, signature))
         self.constants = constants
         self.attrs = {(at,): [["tt.divisibility", n]] for at, n in enumerate(divisors) if n > 1}
@@ -86,7 +85,7 @@ class Compilation:
         from ..runtime import jit
 
         before = dict(vars(jit._compiling))
-        vars(jit._compiling).update(kernel=self.fn, target=self.target)
+        vars(jit._compiling).update(kernel=self.fn, place=self.place)
         try:
             return self.fn._do_compile(
                 self.key,

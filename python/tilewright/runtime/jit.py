@@ -449,8 +449,8 @@ class JITFunction(JitBase, KernelInterface[K]):
         from ..compiler import ASTSource
         from ..compiler.compiler import compile_source
 
-        target = getattr(_compiling, "target", None) or None
-        return compile_source(ASTSource(self, signature, constexprs, attrs), dict(vars(options)), target)
+        place = getattr(_compiling, "place", None)
+        return compile_source(ASTSource(self, signature, constexprs, attrs), dict(vars(options)), place)
 
     def __copy__(self):
         """Another kernel of the same function: it compiles for itself, and its hooks and source may differ from then on."""
@@ -565,7 +565,7 @@ class JITFunction(JitBase, KernelInterface[K]):
 JitBase._is_run(JITFunction.run)
 _do_compile = JITFunction._do_compile
 
-#: While a program's function in the place of ``_do_compile`` is at work: ``kernel``, what it compiles, and ``target``, what for.
+#: While a program's function in the place of ``_do_compile`` is at work: ``kernel``, what it compiles, and ``place``, what for.
 _compiling = threading.local()
 
 
