@@ -170,6 +170,13 @@ class SimulatedRanks(Ranks):
             part[...] = value
         return out
 
+    def shard(self, x, spec):
+        x = np.asarray(x)
+        return from_parts([x[_host_reshard.place_of(spec, x.shape, rank)] for rank in range(self.count)])
+
+    def gather(self, x, source, whole):
+        return _host_reshard.of_arrays(x.parts, source, whole)[0].copy()
+
     def reset_signals(self):
         _, offset, nbytes = self.parts[1]
         for rank in range(self.count):
@@ -258,6 +265,37 @@ def from_parts(parts) -> SymmetricTensor:
     return made
 
 
+def _check(spec):
+    """Every rank has a part."""
+    if spec.mesh.size != world_size():
+        raise ValueError(
+            f"the mesh of {spec} has {spec.mesh.size} members, and there are {world_size()} ranks"
+        )
+    if not spec.is_of_ranks():
+        raise ValueError(f"the mesh of {spec} has other members than nodes and devices: {spec.mesh}")
+
+
+def shard(x, spec) -> Any:
+    """A whole array in symmetric memory, of which each rank has its part as ``spec`` says (:func:`tle.sharding`).
+
+    :param x: on a simulated mesh a NumPy array; after :func:`init` a torch tensor or NumPy array, the same in each process, of which this rank's part is taken.
+    :raises ValueError: parts don't divide evenly, or they would be partial sums.
+    """
+    _check(spec)
+    if spec.partial:
+        raise ValueError(f"what is whole cannot become a partial sum, as {spec} says")
+    return _current().shard(x, spec)
+
+
+def gather(x, source) -> Any:
+    """The other way round: the whole array, partial sums added up, of which each rank has its part as ``source`` says. On a simulated mesh a NumPy array of its own, after
+    :func:`init`, where every rank calls it, a torch tensor."""
+    _check(source)
+    shape = source.global_shape(tuple(x.shape))
+    source.local_shape(shape)
+    return _current().gather(x, source, type(source)(source.mesh))
+
+
 def reshard(x, source, to):
     """A tensor of which each rank has its part as ``source`` says, distributed as ``to`` says (:func:`tle.sharding`), from the host: by the collectives of
     ``torch.distributed`` (NCCL) after :func:`init`, where every rank calls it, and on a simulated mesh by NumPy. It needs no memory that the GPUs share, and so
@@ -266,12 +304,7 @@ def reshard(x, source, to):
     :param x: after :func:`init` this rank's part, any torch tensor of the group's devices; on a simulated mesh a :class:`SymmetricTensor`, as the result.
     :raises ValueError: parts don't divide evenly, or something would become a partial sum.
     """
-    if source.mesh.size != world_size():
-        raise ValueError(
-            f"the mesh of {source} has {source.mesh.size} members, and there are {world_size()} ranks"
-        )
-    if not source.is_of_ranks():
-        raise ValueError(f"the mesh of {source} has other members than nodes and devices: {source.mesh}")
+    _check(source)
     to.local_shape(source.global_shape(tuple(x.shape)))
     return _current().reshard(x, source, to)
 
@@ -416,6 +449,16 @@ class JoinedRanks(Ranks):
 
     def reshard(self, x, source, to):
         return self._collectives.reshard(x, source, to)
+
+    def shard(self, x, spec):
+        x = self._torch.as_tensor(x)
+        part = x[_host_reshard.place_of(spec, tuple(x.shape), self._rank)]
+        made = self.empty(part.shape, part.dtype)
+        made.copy_(part)
+        return made
+
+    def gather(self, x, source, whole):
+        return self.reshard(x, source, whole)
 
     def reset_signals(self):
         _, offset, nbytes = self.parts[1]

@@ -229,6 +229,10 @@ def check(mesh, by):
                 distributed.reshard(parts[source], specs[source], specs[to]), parts[to]
             )
             say(f"reshard {source} to {to} in memory, and from the host: right")
+        if source != "partial":
+            torch.testing.assert_close(distributed.shard(total, specs[source]), parts[source])
+        torch.testing.assert_close(distributed.gather(x, specs[source]), total)
+    say("whole tensors sharded and gathered: right")
 
 
 # ---- times ------------------------------------------------------------------------------------------------------

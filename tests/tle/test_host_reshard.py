@@ -39,6 +39,25 @@ def test_random_chains(seed):
             np.testing.assert_array_equal(whole_of(parts.parts, b, shape), x)
 
 
+@pytest.mark.parametrize("how", STATES)
+def test_sharded_and_gathered(how):
+    x, how = array((16, 24), np.int16), spec(**STATES[how])
+    with simulated_mesh(2, 4):
+        if how.partial:
+            with pytest.raises(ValueError, match="cannot become a partial sum"):
+                distributed.shard(x, how)
+            parts = distributed.from_parts(parts_of(x, how))
+        else:
+            parts = distributed.shard(x, how)
+            for part, want in zip(parts.parts, parts_of(x, how)):
+                np.testing.assert_array_equal(part, want)
+        whole = distributed.gather(parts, how)
+        np.testing.assert_array_equal(whole, x)
+        # It is one of its own.
+        whole[...] = 0
+        np.testing.assert_array_equal(distributed.gather(parts, how), x)
+
+
 def test_steps():
     # As few bytes as a collective can move: partial sums are scattered, and what both begin with stays.
     assert steps(spec(partial=["device"]), spec(["device"])) == [Step("sum_part", "device", 0)]
@@ -52,6 +71,10 @@ def test_steps():
 def test_what_is_refused():
     with simulated_mesh(2, 4):
         x = distributed.zeros((6, 4))
+        with pytest.raises(ValueError, match="does not divide into the 4 parts"):
+            distributed.shard(np.zeros((6, 4)), spec(["device"]))
+        with pytest.raises(ValueError, match="has 4 members, and there are 8 ranks"):
+            distributed.gather(x, spec(["device"], mesh=MESH[0]))
         with pytest.raises(ValueError, match="does not divide into the 4 parts"):
             distributed.reshard(x, spec(), spec(["device"]))
         part = tle.sharding(MESH[0], split=["device"])

@@ -55,6 +55,20 @@ def lines(spec, axis):
     return [tuple(ranks[first + k * stride] for k in range(size)) for first in firsts]
 
 
+def place_of(spec, shape, rank):
+    """Where in the whole a rank's part is, as slices."""
+    number, coordinates = spec.ranks().index(rank), {}
+    for axis, size in reversed(list(zip(spec.mesh.dim_names, spec.mesh.shape))):
+        number, coordinates[axis] = divmod(number, size)
+    found = []
+    for n, axes in zip(spec.local_shape(shape), (*spec.split, *[()] * len(shape))):
+        block = 0
+        for axis in axes:
+            block = block * spec.mesh.shape[spec.mesh.dim_names.index(axis)] + coordinates[axis]
+        found.append(slice(block * n, (block + 1) * n))
+    return tuple(found)
+
+
 def of_arrays(parts, source, to):
     """The parts of all ranks, as NumPy arrays, distributed otherwise."""
     import numpy as np
