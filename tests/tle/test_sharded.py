@@ -280,6 +280,40 @@ def test_distributed_dot(device, a_split, b_split):
         )
 
 
+@triton.jit
+def products_in_a_loop_kernel(
+    a_ptr, b_ptr, c_ptr, mesh: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, STEP: tl.constexpr,
+):  # fmt: skip
+    partial: tl.constexpr = tle.sharding(mesh, partial=["device"])
+    acc = tle.make_sharded_tensor(tl.zeros([M, N], tl.float32), partial)
+    for begin in range(0, K, STEP):
+        k = begin + tl.arange(0, STEP)
+        a = a_ptr + tl.arange(0, M)[:, None] * K + k[None, :]
+        b = b_ptr + k[:, None] * N + tl.arange(0, N)[None, :]
+        acc = tle.distributed_dot(
+            tle.make_sharded_tensor(a, tle.sharding(mesh, [None, "device"])),
+            tle.make_sharded_tensor(b, tle.sharding(mesh, ["device"])),
+            acc,
+        )
+    total = tle.reshard(acc, tle.sharding(mesh))
+    tl.store(c_ptr + flat((M, N)), tl.load(total))
+
+
+def test_products_in_a_loop(device):
+    # Each step makes specifications anew, which are the same ones.
+    mesh, (m, n, k) = tle.device_mesh({"device": 2}), (16, 32, 48)
+    a, b = array((m, 2 * k), np.float16), array((2 * k, n), np.float16, 2)
+    with simulated_mesh(1, 2):
+        parts = (
+            distributed.shard(a, spec([None, "device"], mesh=mesh)),
+            distributed.shard(b, spec(["device"], mesh=mesh)),
+        )
+        c = distributed.zeros((m, n))
+        products_in_a_loop_kernel[(1,)](*parts, c, mesh, m, n, k, 16)
+    for part in c.parts:
+        np.testing.assert_array_equal(part, a.astype(np.float32) @ b.astype(np.float32))
+
+
 # ---- the examples of the document ---------------------------------------------------------------------------------
 
 

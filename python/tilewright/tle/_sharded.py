@@ -28,6 +28,12 @@ def P(axis):
 B = ()
 
 
+@constexpr_function
+def _numbers(shape):
+    # A tuple of one kind, whoever has made it: loops and branches compare.
+    return tuple(int(n) for n in shape)
+
+
 @core._aggregate
 class ShardedTensor:
     """A tensor that is distributed as ``spec`` says; ``shape`` is that of the whole, and ``handle`` this member's part.
@@ -43,7 +49,7 @@ class ShardedTensor:
     def __init__(self, handle, spec, shape):
         self.handle = handle
         self.spec = spec
-        self.shape = shape
+        self.shape = _numbers(shape)
 
     def __add__(self, other):
         return _added(self, other, "add", 1)

@@ -6,6 +6,7 @@ A kernel calls the methods of a specification at compile time; what they refuse 
 from __future__ import annotations
 
 import math as _math
+import weakref as _weakref
 
 from ..language._marker import constexpr_function
 from . import _cost
@@ -25,13 +26,17 @@ def _axes(entry):
     raise TypeError(f"an entry of a sharding must be a name of an axis, several, or tle.B, not {entry!r}")
 
 
+#: Specifications by what they say: there is one of each, so that those a kernel makes anew, in each step of a loop, are the same value.
+_KNOWN = _weakref.WeakValueDictionary()
+
+
 class ShardingSpec:
     """How a tensor is distributed: ``split`` says for each dimension over which axes of ``mesh`` it is split, ``partial`` of which axes' members it is
     the sum; of all other axes (``broadcast``) each member has the same. Specifications are equal where all that is."""
 
-    __slots__ = ("_hash", "_mesh", "_partial", "_split")
+    __slots__ = ("__weakref__", "_hash", "_mesh", "_partial", "_split")
 
-    def __init__(self, mesh, split=None, partial=None):
+    def __new__(cls, mesh, split=None, partial=None):
         from .distributed import device_mesh
 
         if not isinstance(mesh, device_mesh):
@@ -58,10 +63,15 @@ class ShardingSpec:
             if partial.count(axis) > 1:
                 raise ValueError(f"the axis {axis!r} is partial twice")
         partial = tuple(sorted(partial))
+        key = (mesh, split, partial)
+        made = object.__new__(cls)
         # Each launch that takes it asks for its hash.
-        fields = {"_mesh": mesh, "_split": split, "_partial": partial, "_hash": hash((mesh, split, partial))}
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
+        for name, value in zip(("_mesh", "_split", "_partial", "_hash"), (*key, hash(key))):
+            object.__setattr__(made, name, value)
+        return _KNOWN.setdefault(key, made)
+
+    def __reduce__(self):
+        return ShardingSpec, self._key()
 
     #: What a kernel has read of it is not read again at each launch.
     _unchanging = True
