@@ -52,6 +52,7 @@ import gemm
 import gemm_pipe
 import moe_align
 import persistent_matmul
+import sharded_gemm
 import sparse_mla
 import topk
 import topk_selector
@@ -372,6 +373,49 @@ def cluster_gemm_rows(record, size=4096):
     row_of(record, "products by roles", f"`cluster_gemm.py`, {size}³", runs, {OURS: kept, TRITON: best}, 2 * size**3)  # fmt: skip
 
 
+def sharded_gemm_rows(record):
+    """`tle.distributed_dot` in clusters of two and four, against the clusters of the compiler (``num_ctas``)."""
+    for size in (4096, 8192):
+        a, b = (torch.randn(size, size, device="cuda", dtype=torch.float16) for _ in range(2))
+        ours, theirs = (torch.empty(size, size, device="cuda", dtype=torch.float16) for _ in range(2))
+        want = torch.matmul(a, b.T)
+
+        def check_of(out, want=want):
+            return lambda config: torch.testing.assert_close(
+                out, want, rtol=1e-2, atol=2e-1, msg=lambda m: f"{config}: {m}"
+            )
+
+        for cluster in (2, 4):
+
+            def run(a=a, b=b, ours=ours, cluster=cluster, **config):
+                sharded_gemm.gemm(a, b, ours, cluster=cluster, **config)
+
+            def run_theirs(a=a, b=b, theirs=theirs, cluster=cluster, **config):
+                persistent_matmul.persistent_matmul(a, b, theirs, num_ctas=cluster, **config)
+
+            tiles = [
+                ((128, 256, 64), 8, 3),
+                ((128, 256, 64), 8, 4),
+                ((128, 128, 64), 4, 3),
+                ((128, 128, 64), 4, 4),
+            ]
+            configs = [{"block": block, "by_rows": by_rows, "num_warps": warps, "num_stages": stages}
+                       for block, warps, stages in tiles for by_rows in (True, False)]  # fmt: skip
+            # A tile is that of the cluster.
+            of_cluster = [{"block": (m * (cluster if tall else 1), n * (1 if tall else cluster), k), "num_warps": warps, "num_stages": stages}
+                          for (m, n, k), warps, stages in tiles for tall in (True, False)]  # fmt: skip
+            kept = kept_of(run, configs, ours, check_of(ours))
+            best = kept_of(run_theirs, of_cluster, theirs, check_of(theirs), False)
+            runs = {
+                OURS: lambda run=run, kept=kept: run(**kept),
+                "the compiler's clusters": lambda run=run_theirs, best=best: run(**best),
+                "cuBLAS": lambda a=a, b=b: torch.matmul(a, b.T),
+            }
+            name = f"`sharded_gemm.py`, clusters of {cluster}, {size}³"
+            configs = {OURS: kept, "the compiler's clusters": best}
+            row_of(record, "products by roles", name, runs, configs, 2 * size**3)
+
+
 SPARSE = (
     ((64, 64), 8, 1),
     ((64, 64), 8, 2),
@@ -624,6 +668,7 @@ def fft_rows(record):
 WORKLOADS = {
     "attention": attention_rows,
     "cluster_gemm": cluster_gemm_rows,
+    "sharded_gemm": sharded_gemm_rows,
     "gemm": gemm_rows,
     "moe_align": moe_align_rows,
     "sparse_mla": sparse_mla_rows,

@@ -438,6 +438,16 @@ def _fetched_together(a, b, plan: core.constexpr):
 
 
 @jit
+def _product(x, y, c):
+    if c is None:
+        return core.dot(x, y)
+    elif _dtype(c) == (core.int32 if x.dtype.is_int() else core.float32):
+        return core.dot(x, y, _value(c))
+    else:
+        return core.dot(x, y) + _value(c)
+
+
+@jit
 def distributed_dot(a, b, c=None, multicast: core.constexpr = False):
     """The product of two sharded matrices. Along each axis of the mesh the operands stay where they are and the result is distributed as follows
     from it; of two that don't fit, one is gathered or cut first (then all members of the mesh must come here).
@@ -465,15 +475,12 @@ def distributed_dot(a, b, c=None, multicast: core.constexpr = False):
         "tle.distributed_dot takes sharded tensors: tle.make_sharded_tensor makes them",
     )
     plan: core.constexpr = a.spec.product(b.spec, a.shape, b.shape)
+    if c is not None:
+        plan[2].check_accumulator(c.spec, plan[3], c.shape)
     if multicast:
         operands = _fetched_together(a, b, plan)
-        product = core.dot(operands[0], operands[1])
+        return ShardedTensor(_product(operands[0], operands[1], c), plan[2], plan[3])
     else:
         left = reshard(a, plan[0])
         right = reshard(b, plan[1])
-        product = core.dot(left.handle, right.handle)
-    if c is None:
-        return ShardedTensor(product, plan[2], plan[3])
-    else:
-        plan[2].check_accumulator(c.spec, plan[3], c.shape)
-        return ShardedTensor(product + _value(c), plan[2], plan[3])
+        return ShardedTensor(_product(left.handle, right.handle, c), plan[2], plan[3])
