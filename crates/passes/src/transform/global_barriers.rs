@@ -5,7 +5,7 @@
 //! the threads only the one that stores knows. Neither do they where a kernel loads and stores through one of its arguments
 //! ([`global_bases`]), if not the same places by the same threads: a block that is turned in place, or a row that is shifted. A thread that
 //! alone loads and stores an element needs no barrier: one that does so by pointers that are the same value, of which no two are equal
-//! ([`distinct`]), nor one of an iteration of a loop and another one of a later iteration. What goes through two arguments is taken for two tensors, and two stores,
+//! ([`Distinct`]), nor one of an iteration of a loop and another one of a later iteration. What goes through two arguments is taken for two tensors, and two stores,
 //! unless the second is atomic, for two parts of one.
 //!
 //! Copies to shared memory load when they are begun, and until they are waited for.
