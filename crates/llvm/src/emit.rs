@@ -283,6 +283,7 @@ fn translate(module: &Module, options: &EmitOptions) -> Result<Output, Error> {
         emitter.function(function);
     }
     let instructions = emitter.count;
+    emitter.forget_unused();
     emitter.finish();
     let mut passes = options.passes.clone();
     if !options.libraries.bitcode.is_empty() || !options.libraries.code.is_empty() {
@@ -1180,6 +1181,20 @@ impl<'m> Emitter<'m> {
                         // SAFETY: the phi belongs to the target block and `b` is a predecessor of it.
                         unsafe { LLVMAddIncoming(phi, &mut value, &mut body.blocks[b], 1) };
                     }
+                }
+            }
+        }
+    }
+
+    /// Takes back declarations that no function has used. To `ptxas` shared memory that is declared is shared memory that a kernel has: the multiprocessor keeps
+    /// some for each CTA, and takes it from the L1 cache.
+    fn forget_unused(&self) {
+        let declared = self.module.globals.iter().zip(&self.globals).filter(|(g, _)| g.init.is_none());
+        for (_, &value) in declared {
+            // SAFETY: the module is alive, and nothing refers to a value without uses.
+            unsafe {
+                if LLVMGetFirstUse(value).is_null() {
+                    LLVMDeleteGlobal(value);
                 }
             }
         }
