@@ -23,11 +23,13 @@
 //!                                          ttng.wait_order_barrier {ends}
 //! ```
 //!
+//! What threads have stored for a loop's products is waited for before the loop: within a turn some would wait there for others that wait for their turn.
+//!
 //! Only loops of a `ttg.warp_specialize`: in others a barrier of the whole CTA keeps warp groups in step. And only loops in
 //! which no operation waits for other warps, since that might be one that waits for its turn; nor those whose products the kernel issues
 //! and waits for itself.
 
-use tilewright_ir::dialect::{scf, tt, ttng};
+use tilewright_ir::dialect::{scf, tt, ttg, ttng};
 use tilewright_ir::effects::is_pure;
 use tilewright_ir::{Builder, Module, Op, Opcode, Trait};
 
@@ -36,6 +38,7 @@ use crate::analysis::{scope, scratch};
 use crate::machine::{GROUP, Machine};
 use crate::pass::{Pass, Property};
 use crate::target::TargetInfo;
+use crate::transform::allocate_shared::is_view;
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -64,6 +67,9 @@ pub fn run(module: &mut Module, target: &TargetInfo) {
         let mut any = false;
         for l in scope::consumer_loops(module, w) {
             if let Some(turn) = turn(module, target.machine, l, num_warps) {
+                if reads_what_threads_store(module, w, l) {
+                    ttg::Barrier::build(&mut Builder::before(module, l.0));
+                }
                 place(module, l, turn);
                 any = true;
             }
@@ -138,6 +144,18 @@ fn waits_for_nobody(module: &Module, op: Op) -> bool {
         ))
     );
     known || is_pure(module, op) || module.has_trait(op, Trait::Terminator)
+}
+
+/// Whether a loop reads buffers that are made among its warps, and not those of rings, whose slots are waited for.
+fn reads_what_threads_store(module: &Module, w: ttg::WarpSpecialize, l: scf::For) -> bool {
+    let operands = module.all_ops(l.0).into_iter().flat_map(|op| module.operands(op));
+    let buffers = operands.filter_map(|&v| {
+        let made = std::iter::successors(module.defining_op(v), |&op| {
+            module.operands(op).first().and_then(|&v| module.defining_op(v)).filter(|_| is_view(module, op))
+        });
+        made.last().and_then(|op| ttg::LocalAlloc::cast(module, op))
+    });
+    buffers.into_iter().any(|alloc| module.is_ancestor(w.0, alloc.0))
 }
 
 fn place(module: &mut Module, l: scf::For, turn: Turn) {
