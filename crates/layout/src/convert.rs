@@ -84,6 +84,8 @@ pub struct SharedRound {
 pub struct ConversionOptions {
     /// Scratch memory above which the conversion goes in rounds, where the layouts allow it.
     pub max_scratch_bytes: u32,
+    /// The same of a conversion within warps, whose rounds cost little: memory that rings of copies may have.
+    pub max_scratch_in_warp: u32,
     /// When to use shuffles.
     pub shuffles: ShuffleUse,
     /// Whether there is `stmatrix`.
@@ -103,7 +105,12 @@ pub enum ShuffleUse {
 
 impl Default for ConversionOptions {
     fn default() -> Self {
-        Self { max_scratch_bytes: 64 << 10, shuffles: ShuffleUse::IfCheaper, stmatrix: false }
+        Self {
+            max_scratch_bytes: 64 << 10,
+            max_scratch_in_warp: 32 << 10,
+            shuffles: ShuffleUse::IfCheaper,
+            stmatrix: false,
+        }
     }
 }
 
@@ -248,9 +255,10 @@ fn round_trip(
     let elem_bytes = elem_bits.max(8) / 8;
     let unit_bytes = elem_bytes << a.total_out_bits();
     let same_units = src.unit() == dst.unit() && src.reps() == dst.reps();
-    let reused = same_units && num_units > 1 && unit_bytes * num_units > options.max_scratch_bytes;
+    let most = if in_warp.is_some() { options.max_scratch_in_warp } else { options.max_scratch_bytes }.max(1);
+    let reused = same_units && num_units > 1 && unit_bytes * num_units > most;
     let split = if same_units && (reused || num_units == 1) {
-        let want = unit_bytes.div_ceil(options.max_scratch_bytes.max(1)).next_power_of_two();
+        let want = unit_bytes.div_ceil(most).next_power_of_two();
         split_registers(src, dst, log2(want))
     } else {
         Split::default()
@@ -342,9 +350,8 @@ struct Split {
 fn split_registers(src: &TileLayout, dst: &TileLayout, count: u32) -> Split {
     let (a, b) = (src.linear().flat_bases(Dim::Register), dst.linear().flat_bases(Dim::Register));
     let mut split = Split::default();
-    // High directions first: low ones make the vectors.
-    let mut shared: Vectors = a.iter().copied().filter(|v| b.contains(v)).collect();
-    shared.sort_unstable_by(|x, y| y.cmp(x));
+    // The last registers of the result first: the first ones make the vectors.
+    let shared: Vectors = b.iter().rev().copied().filter(|v| a.contains(v)).collect();
     for v in shared {
         if split.directions.len() as u32 == count {
             break;

@@ -1,6 +1,7 @@
 //! `ttg.convert_layout`, by the plan that the layout algebra makes.
 
-use tilewright_ir::dialect::ttg;
+use tilewright_ir::Op;
+use tilewright_ir::dialect::{scf, ttg};
 use tilewright_layout::{
     ConversionPlan, LaneExpr, SharedPlan, ShufflePlan, SyncScope, ThreadParity, TileLayout,
 };
@@ -180,7 +181,8 @@ impl<H: Hooks> Lower<'_, H> {
         let zero = self.b.zero(ty);
         let mut out = vec![zero; to.num_registers() as usize];
         for (i, round) in plan.rounds.iter().enumerate() {
-            if i > 0 {
+            // Of the iteration before lanes of the same warp may read yet.
+            if i > 0 || per_warp && self.is_in_loop() {
                 self.wait(per_warp);
             }
             if let Some(matrices) = &plan.matrices {
@@ -215,6 +217,13 @@ impl<H: Hooks> Lower<'_, H> {
             }
         }
         Ok(out)
+    }
+
+    /// Whether the current operation is done again and again.
+    fn is_in_loop(&self) -> bool {
+        let is_loop =
+            |&op: &Op| scf::For::cast(self.m, op).is_some() || scf::While::cast(self.m, op).is_some();
+        std::iter::successors(self.m.parent_op(self.op), |&op| self.m.parent_op(op)).any(|op| is_loop(&op))
     }
 
     fn wait(&mut self, per_warp: bool) {

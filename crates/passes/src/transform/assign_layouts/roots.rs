@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::dialect::tt::{self, Tiling};
 use tilewright_ir::dialect::{ttg, ttng};
-use tilewright_ir::{Attr, AttrKind, Diagnostic, Module, Op, Opcode, Type, Value};
+use tilewright_ir::{Attr, AttrKind, Diagnostic, Encoding, Module, Op, Opcode, Type, Value};
 use tilewright_layout::TileLayout;
 
 use super::{Access, Assigner};
@@ -348,7 +348,7 @@ impl Assigner<'_> {
             group.ops.push(op);
         }
         for key in keys {
-            let (shape, order, _) = &key;
+            let (shape, order, of_product) = &key;
             let group = &groups[&key];
             let along = if reduced_slow.contains(shape) && !reduced_fast.contains(shape) {
                 WarpsAlong::FastDimension
@@ -356,6 +356,9 @@ impl Assigner<'_> {
                 WarpsAlong::SlowDimensions
             };
             let enc = self.blocked(shape, order, group.vec, group.bits, along);
+            // Where others access such a tile, too, threads keep what is theirs: they load what they have stored, if by another pointer.
+            let alone = *of_product && !groups.contains_key(&(shape.clone(), order.clone(), false));
+            let enc = if alone { self.in_place_of_product(shape, group.bits, enc) } else { enc };
             let own = self.intern(enc);
             for &op in &group.ops {
                 if let Some(a) = self.accesses.get_mut(&op) {
@@ -377,6 +380,35 @@ impl Assigner<'_> {
 }
 
 impl Assigner<'_> {
+    /// A blocked encoding for what is stored of a product, changed so that each warp of a warp group stores the rows that it has of the result: then they go
+    /// through shared memory warp by warp, and no warp waits for another. Others as they are.
+    fn in_place_of_product(&self, shape: &[u32], bits: u32, enc: Encoding) -> Encoding {
+        /// The rows that a warp has of an instruction's result (PTX ISA, "wgmma.mma_async": register fragments).
+        const ROWS: u32 = 16;
+        /// The bits of a row that a warp stores at once. (With less than whole rows scratch is had in halves, by columns.)
+        const AT_ONCE: u32 = 256 * 8;
+        let Encoding::Blocked { size_per_thread, order, .. } = &enc else { return enc };
+        let (&[rows, columns], &[1, 0]) = (shape, &order[..]) else { return enc };
+        let Some([along_rows, along_columns, _]) =
+            super::warp_group_shape(rows, columns, self.num_warps, false).filter(|_| self.target.dots.wgmma)
+        else {
+            return enc;
+        };
+        let vec = size_per_thread[1];
+        let (part, lanes) = (columns / along_columns, self.target.warp_size);
+        let whole = 1 << part.trailing_zeros();
+        let along = (whole.min(AT_ONCE / bits) / vec).clamp(1, lanes);
+        if vec > whole || lanes / along > ROWS {
+            return enc;
+        }
+        Encoding::Blocked {
+            size_per_thread: vec![ROWS * along / lanes, vec],
+            threads_per_warp: vec![lanes / along, along],
+            warps_per_cta: vec![along_rows, along_columns],
+            order: order.clone(),
+        }
+    }
+
     fn is_made_by_dot(&self, value: Value) -> bool {
         let made = self.module.defining_op(value).and_then(|op| self.module.opcode(op));
         matches!(

@@ -8,7 +8,8 @@
 //! their head no longer grows.
 //!
 //! - An operation with scratch contains a barrier between its writes and its reads: what came before it is settled by
-//!   that one, and its own reads are what remains.
+//!   that one, and its own reads are what remains. One within warps has barriers of warps inside (`lower`): its scratch
+//!   concerns all others, but not itself in the next iteration.
 //! - An asynchronous copy is visible to its own thread after the wait, to the others after a barrier that follows the
 //!   wait (PTX ISA, "cp.async.wait_group"). So a wait turns what copies have written into writes that a barrier must
 //!   settle; before the wait, a read of a ring of buffers does not conflict with a copy to another slot of it. Nor does a
@@ -403,7 +404,7 @@ fn visit(module: &mut Module, op: Op, t: &Touches, last: Option<Op>, state: &mut
     let makes = ttng::InitBarrier::cast(module, op).is_some();
     let is_written = |r: Range| {
         let ended = kept(&state.ended, |other| !makes || other != r);
-        overlaps(&state.writes, r) || overlaps(&ended, r)
+        overlaps(&state.writes, r) || overlaps(&ended, r) || state.overlaps_own(r, op)
     };
     let reads = t.reads.iter().chain(&t.slot_reads).chain(&t.dots).chain(&t.drains);
     let read_conflict = reads.copied().any(is_written);
@@ -433,12 +434,14 @@ fn visit(module: &mut Module, op: Op, t: &Touches, last: Option<Op>, state: &mut
     if t.barrier_inside {
         barrier = None;
         state.settle();
+    } else if t.by_warp {
+        t.writes.iter().for_each(|&w| state.add_own(w, op));
     } else {
         let ends = ttng::InvalBarrier::cast(module, op).is_some();
         let list = if ends { &mut state.ended } else { &mut state.writes };
         t.writes.iter().for_each(|&w| add(list, w));
     }
-    for &r in &t.reads {
+    for &r in t.reads.iter().filter(|_| !t.by_warp) {
         add(&mut state.reads, r);
     }
     for &r in &t.slot_reads {

@@ -14,6 +14,8 @@ pub(super) struct State {
     /// Read in a ring's slot since the last wait for copies: of no concern to a copy into a free slot.
     pub slot_reads: Vec<Range>,
     pub writes: Vec<Range>,
+    /// Written and read by conversions within warps, each warp in a part of its own: of no concern to the same conversion in the next iteration.
+    pub own: Vec<(Range, Op)>,
     /// Mbarriers that have been ended, by the thread that would make another in its place.
     pub ended: Vec<Range>,
     /// Written by asynchronous copies that may be under way; a wait makes them `writes`.
@@ -48,6 +50,18 @@ pub(super) fn overlaps(list: &[Range], r: Range) -> bool {
 }
 
 impl State {
+    /// A conversion within warps has touched its scratch.
+    pub fn add_own(&mut self, range: Range, op: Op) {
+        if let Err(at) = self.own.binary_search(&(range, op)) {
+            self.own.insert(at, (range, op));
+        }
+    }
+
+    /// Whether a conversion within warps, another than `op`, has touched some of these bytes.
+    pub fn overlaps_own(&self, r: Range, op: Op) -> bool {
+        self.own.iter().any(|&(own, by)| by != op && overlaps(&[own], r))
+    }
+
     /// A wait for asynchronous copies, for all of them or for some.
     pub fn end_copies(&mut self, all: bool) {
         for &c in &self.copies {
@@ -83,6 +97,7 @@ impl State {
         self.reads.clear();
         self.slot_reads.clear();
         self.writes.clear();
+        self.own.clear();
         self.ended.clear();
         self.just_loaded.clear();
         self.called = false;
@@ -91,6 +106,9 @@ impl State {
     pub fn join(&mut self, other: &State) {
         self.called |= other.called;
         self.drains.join(&other.drains);
+        for &(range, op) in &other.own {
+            self.add_own(range, op);
+        }
         for (mine, theirs) in [
             (&mut self.reads, &other.reads),
             (&mut self.slot_reads, &other.slot_reads),

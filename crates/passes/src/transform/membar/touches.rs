@@ -56,6 +56,8 @@ pub(super) struct Touches {
     pub ordered_drains: Vec<Range>,
     /// It has a barrier of its own between its writes and its reads.
     pub barrier_inside: bool,
+    /// Its writes and reads are a conversion's within warps, each of which touches a part of its own.
+    pub by_warp: bool,
     /// Which slots of the rings whose ranges these are.
     turns: Vec<(Range, Option<Turn>)>,
 }
@@ -97,6 +99,7 @@ pub(super) fn touches(module: &Module, op: Op) -> Touches {
         t.writes.push(range);
         t.reads.push(range);
         t.barrier_inside = has_barrier(module, op);
+        t.by_warp = !t.barrier_inside && ttg::ConvertLayout::cast(module, op).is_some();
     }
     let Some(def) = module.def(op) else { return t };
     // The left operand of a warp-group dot may be in registers: then there is no buffer to read.
