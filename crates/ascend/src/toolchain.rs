@@ -102,6 +102,10 @@ impl Toolchain for Tools {
             let text = format!("{}: not supported yet: a stage that is given for {NAME}", given.file);
             return Err(Diagnostic::new(text).of(ir::diagnostic::Kind::Unsupported));
         }
+        if options.persistent {
+            let text = format!("not supported yet: persistent=True for {NAME}");
+            return Err(Diagnostic::new(text).of(ir::diagnostic::Kind::Unsupported));
+        }
         let launch = LaunchShape::of(&module, options);
         let began = Instant::now();
         let report = lower::run(&mut module)?;

@@ -504,6 +504,9 @@ options! {
     /// Whether loads and stores through pointers that are those of blocks of matrices become the target's accesses of blocks (TMA on Hopper), where they pay. A launch
     /// whose strides no tensor map can have takes a kernel without.
     raise_pointers: bool = true, Kind::Flag, [Passes];
+    /// Whether a launch on an NVIDIA GPU starts no more programs along x than it holds at once, each of which does the work of several, one after the other. On the
+    /// CPU executor that makes no difference.
+    persistent: bool = false, Kind::Flag, [Passes, Launch];
     /// Further arguments of `ptxas`, separated by spaces, before those of `PTXAS_OPTIONS`.
     ptx_options: Option<Text> = None, Kind::Text("arguments separated by spaces, such as '--opt-level 1'"), [CodeGenerator];
     /// The `.version` of the PTX times ten, as in 84; by default the lowest that has the kernel's instructions. A lower one than that

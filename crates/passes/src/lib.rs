@@ -32,6 +32,7 @@
 //! | `ttg.num-ctas : i32` | CTAs of a cluster, which runs one program: tensors, buffers and blocks of descriptors are what one CTA has ([`distribute_ctas`](hopper::distribute_ctas)) |
 //! | `tle.cluster_dims = array<i32: x, y, z>` | programs of a cluster along each axis of the grid, where programs form clusters ([`launch`](tilewright_ir::launch)); from `tt` on |
 //! | `ttg.global_scratch_memory_zeroed` | the launch's scratch memory is zero when the kernel begins |
+//! | `ttg.programs_argument : i32` | the number of the argument that says how many programs there are along x, where a launch starts fewer ([`persistent_programs`](transform::persistent_programs)) |
 //! | `ttg.threads-per-warp : i32` | threads of a warp |
 //! | `ttg.stmatrix` | warps store matrices to shared memory ([`matrix_store`](analysis::scratch::matrix_store), [`conversion`](analysis::scratch::conversion)) |
 //! | `ttg.target = "cuda:90"` | the target |

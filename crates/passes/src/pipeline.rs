@@ -14,6 +14,7 @@ use crate::contract::Held;
 use crate::pass::{Property, Row};
 use crate::remarks;
 use crate::target::TargetInfo;
+use crate::transform::persistent_programs;
 
 pub use tilewright_ir::Options;
 
@@ -62,6 +63,10 @@ fn run_list(
     after: &mut dyn FnMut(&'static str, &Module, Duration),
 ) -> Result<(), Diagnostic> {
     let mut held = Held::default();
+    if options.persistent && !target.passes.iter().any(|row| row.pass == persistent_programs::PASS) {
+        let text = format!("not supported yet: persistent=True for {}", target.name);
+        return Err(Diagnostic::new(text).of(Kind::Unsupported));
+    }
     for row in target.passes {
         let pass = &row.pass;
         if let Some(missing) = pass.requires.iter().find(|&&p| !held.has(p)) {

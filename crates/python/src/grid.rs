@@ -52,6 +52,14 @@ pub fn of_ctas(grid: Grid, launch: &LaunchShape) -> PyResult<Grid> {
     Ok(ctas)
 }
 
+/// The grid that is started where a device holds so many programs at once, and each does the work of several along x.
+pub fn resident(grid: Grid, held: u32) -> Grid {
+    let [x, y, z] = grid;
+    let others = u64::from(y) * u64::from(z);
+    let along_x = u64::from(held).div_ceil(others.max(1)).min(u64::from(x));
+    [along_x as u32, y, z]
+}
+
 /// The grid in programs, which may form clusters that the launch's grid counts.
 pub fn of_programs(grid: Grid, launch: &LaunchShape) -> PyResult<Grid> {
     if launch.grid_of_clusters { of_ctas(grid, launch) } else { Ok(grid) }

@@ -200,6 +200,7 @@ fn by_copies(
                 *cell = buffers[at].pointer() + (*cell - allocations.extents[at].base);
             }
         }
+        cells.extend(crate::tensor_map::programs(kernel, grid));
         let mut maps = crate::tensor_map::Maps::new();
         crate::tensor_map::for_gpu(kernel, device, &cells, &mut maps)?;
         let scratch = crate::tensor_map::scratch_bytes(kernel, grid);

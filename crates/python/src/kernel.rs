@@ -73,6 +73,8 @@ impl Code {
 /// The code on its GPU.
 struct Loaded {
     function: Function,
+    /// How many programs the GPU holds, where a launch starts no more.
+    held: Option<u32>,
     // Unloads the code when dropped.
     _module: Module,
 }
@@ -128,6 +130,8 @@ impl CompiledKernel {
     #[inline]
     pub fn launch_config(&self, grid: Grid) -> PyResult<LaunchConfig> {
         let shape = &self.code.artifact.metadata.launch;
+        let held = self.loaded.get().and_then(|loaded| loaded.held);
+        let grid = held.map_or(grid, |held| grid::resident(grid, held));
         let mut config = LaunchConfig::new(grid::of_ctas(grid, shape)?, self.code.launched_threads());
         config.cluster = shape.cluster_dims;
         config.cooperative = shape.cooperative || self.options().launch_cooperative_grid;
@@ -182,7 +186,13 @@ impl CompiledKernel {
         if artifact.metadata.launch.cluster_dims.iter().product::<u32>() > MAX_CTAS {
             function.allow_large_clusters().map_err(errors::from_runtime)?;
         }
-        Ok(&self.loaded.get_or_init(|| Loaded { function, _module: module }).function)
+        let held = match artifact.metadata.launch.resident_programs {
+            true => {
+                Some(function.resident_blocks(self.code.launched_threads()).map_err(errors::from_runtime)?)
+            }
+            false => None,
+        };
+        Ok(&self.loaded.get_or_init(|| Loaded { function, held, _module: module }).function)
     }
 }
 

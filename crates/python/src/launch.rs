@@ -314,8 +314,10 @@ fn start<'py>(
             let reaches_ranks = kernel.code.artifact.metadata.launch.ranks.is_some();
             let mut more = None;
             let mut scratch = None;
-            if reaches_ranks || bytes > 0 {
+            let programs = tensor_map::programs(kernel, grid);
+            if reaches_ranks || bytes > 0 || programs.is_some() {
                 let more = more.insert(arguments.cells.clone());
+                more.extend(programs);
                 if reaches_ranks {
                     let ranks = Ranks::wanted(Ranks::current(py)?, kernel, grid)?;
                     more.extend(ranks.and_then(|ranks| ranks.own(kernel)));

@@ -23,6 +23,9 @@ use crate::tensor_map as maps;
 #[allow(dead_code)] // looked at by the simulated kernel only
 struct Line([u8; 128]);
 
+/// How many programs the simulator's GPU holds, where a launch starts no more: so few that each does the work of several.
+const HELD: u32 = 2;
+
 /// Runs the PTX in the simulator. A broken rule is an error, or, with `sanitize=True`, a report on standard error.
 pub fn run(
     py: Python<'_>,
@@ -38,6 +41,10 @@ pub fn run(
         return Ok(());
     }
     let shape = &kernel.code.artifact.metadata.launch;
+    for cells in &mut cells {
+        cells.extend(maps::programs(kernel, grid));
+    }
+    let started = if shape.resident_programs { grid::resident(grid, HELD) } else { grid };
     // Whole lines, so that it is aligned as tensor maps must be; each rank has its own.
     let lines = maps::scratch_bytes(kernel, grid).div_ceil(128);
     let mut scratch = vec![Line([0; 128]); lines * cells.len()];
@@ -52,7 +59,7 @@ pub fn run(
     let peers = params.split_off(1);
     let launch = sim::Launch {
         entry: kernel.code.name().to_string(),
-        grid: grid::of_ctas(grid, shape)?,
+        grid: grid::of_ctas(started, shape)?,
         block: [kernel.code.launched_threads(), 1, 1],
         cluster: (shape.cluster_dims != [1; 3]).then_some(shape.cluster_dims),
         shared_bytes: kernel.code.artifact.metadata.shared,

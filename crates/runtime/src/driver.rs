@@ -126,6 +126,7 @@ driver_table! {
     module_unload = b"cuModuleUnload\0": fn(CuModule);
     module_get_function = b"cuModuleGetFunction\0": fn(*mut CuFunction, CuModule, *const c_char);
     func_get_attribute = b"cuFuncGetAttribute\0": fn(*mut c_int, c_int, CuFunction);
+    max_active_blocks = b"cuOccupancyMaxActiveBlocksPerMultiprocessor\0": fn(*mut c_int, CuFunction, c_int, usize);
     func_set_attribute = b"cuFuncSetAttribute\0": fn(CuFunction, c_int, c_int);
     launch_kernel = b"cuLaunchKernel\0": fn(
         CuFunction, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, Stream, *mut *mut c_void, *mut *mut c_void

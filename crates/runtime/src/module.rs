@@ -172,6 +172,19 @@ impl Function {
         self.device
     }
 
+    /// How many blocks of so many threads the GPU holds at once.
+    pub fn resident_blocks(&self, threads: u32) -> Result<u32> {
+        let driver = driver()?;
+        self.device.make_current()?;
+        let mut of_multiprocessor: c_int = 0;
+        // SAFETY: writes one int; the function belongs to the current context.
+        check("cuOccupancyMaxActiveBlocksPerMultiprocessor", unsafe {
+            let shared = self.dynamic_shared as usize;
+            (driver.max_active_blocks)(&mut of_multiprocessor, self.function, threads as c_int, shared)
+        })?;
+        Ok(of_multiprocessor.max(1) as u32 * self.device.properties().multiprocessors)
+    }
+
     /// Allows clusters of more than 8 blocks, which not every GPU of the architecture can run.
     pub fn allow_large_clusters(&self) -> Result<()> {
         let driver = driver()?;

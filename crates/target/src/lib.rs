@@ -226,6 +226,8 @@ pub struct LaunchShape {
     pub grid_of_clusters: bool,
     /// Whether programs of the whole grid wait for each other, so that all must be resident at once.
     pub cooperative: bool,
+    /// Whether the launch starts no more programs along x than the device holds, and says by one more argument how many there are: each does the work of several.
+    pub resident_programs: bool,
     /// Whether the scratch memory must be zero when the kernel begins.
     pub zeroed_scratch: bool,
     /// How many ranks the kernel wants, where it reaches others: 0 is any number. Its last argument is the memory that they have in common.
@@ -240,6 +242,7 @@ impl Default for LaunchShape {
             cluster_dims: [1; 3],
             grid_of_clusters: false,
             cooperative: false,
+            resident_programs: false,
             zeroed_scratch: false,
             ranks: None,
             rank_scratch: 0,
@@ -256,6 +259,7 @@ impl LaunchShape {
             cluster_dims: if grid_of_clusters { programs } else { [options.num_ctas, 1, 1] },
             grid_of_clusters,
             cooperative: launch::is_cooperative(module),
+            resident_programs: launch::programs_argument(module).is_some(),
             zeroed_scratch: module.op_attr(module.root(), launch::ZEROED_SCRATCH).is_some(),
             ranks: launch::ranks(module),
             rank_scratch: launch::rank_scratch(module),

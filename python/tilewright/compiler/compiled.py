@@ -17,10 +17,13 @@ class KernelMetadata:
 
     def __init__(self, values: dict[str, Any]):
         target = GPUTarget.parse(values["target"])
-        # A launcher of another's knows nothing of tensor maps that a launch makes: it sees that the kernel wants more than its arguments.
+        # A launcher of another's knows nothing of tensor maps that a launch makes, or of the number of programs: it sees that the kernel wants more than its
+        # arguments.
         own = [param for param in values.get("tensor_maps", ()) if param["made"]]
         scratch = {
-            "global_scratch_size": values.get("global_scratch", 0) + 128 * len(own),
+            "global_scratch_size": values.get("global_scratch", 0)
+            + 128 * len(own)
+            + 4 * values.get("resident_programs", False),
             "global_scratch_align": 128,
         }
         self.__dict__.update(

@@ -33,6 +33,14 @@ pub fn is_kernel(m: &Module, func: Op) -> bool {
 /// ([`SYMMETRIC`](crate::types::SYMMETRIC) pointers).
 pub const NVSHMEM: &str = "tle.nvshmem";
 
+/// On the module: the number of the kernel's argument, `i32`, that says how many programs there are along x, where a launch starts fewer and each does the work of several.
+pub const PROGRAMS_ARGUMENT: &str = "ttg.programs_argument";
+
+/// The number of the argument that says how many programs there are along x, where a launch starts fewer.
+pub fn programs_argument(m: &Module) -> Option<u32> {
+    m.int_attr(m.root(), PROGRAMS_ARGUMENT).map(|n| n as u32)
+}
+
 /// How many ranks the kernel wants, where it reaches others: 0 is any number.
 pub fn ranks(m: &Module) -> Option<u32> {
     m.int_attr(m.root(), RANKS).map(|n| n as u32)

@@ -24,8 +24,8 @@ use tilewright_passes::pass::{DCE, Row};
 use tilewright_passes::transform::{
     allocate_shared, arrange_buffers, assign_layouts, async_loads, decompose_scaled_dots, explain_dots,
     fill_rings, global_barriers, inline_calls, legalize_dots, lower_descriptors, lower_rings, membar,
-    named_barriers, order_rings, raise_to_descriptors, sink_lane_sums, software_pipeline, unroll_loops,
-    user_copies,
+    named_barriers, order_rings, persistent_programs, raise_to_descriptors, sink_lane_sums,
+    software_pipeline, unroll_loops, user_copies,
 };
 
 /// Each pass, and why it stands where it does.
@@ -53,6 +53,10 @@ pub static PASSES: &[Row] = &[
     Row {
         pass: raise_to_descriptors::PASS,
         why: "what is a block is one to all that follows, whoever wrote it as pointers; scalars are simple yet",
+    },
+    Row {
+        pass: persistent_programs::PASS,
+        why: "the loop over programs is one to all that follows; what loads blocks in it is known",
     },
     Row { pass: unroll_loops::PASS, why: "several iterations are one to whatever schedules them" },
     Row {

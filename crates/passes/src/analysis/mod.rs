@@ -15,3 +15,4 @@ pub mod rings;
 pub mod scope;
 pub mod scratch;
 pub mod tile_layout;
+pub mod waiting;

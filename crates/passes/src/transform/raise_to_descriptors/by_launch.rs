@@ -6,7 +6,7 @@ use tilewright_ir::{Module, Op, Opcode, Value, ValueDef, launch};
 
 use super::plan::{Batch, Extent, Index, Known, Plan};
 use crate::analysis::affine::{Poly, Product};
-use crate::analysis::{encoding_inference, global_bases, scope};
+use crate::analysis::{encoding_inference, global_bases, scope, waiting};
 use crate::transform::assign_layouts::warp_group_shape;
 
 /// The most dimensions of a tensor map besides rows and columns (CUDA driver API, `cuTensorMapEncodeTiled`).
@@ -124,16 +124,8 @@ fn is_known(m: &Module, plan: &Plan) -> bool {
 /// Whether a kernel is worth a look: it has products, and its programs don't wait for others.
 pub(super) fn may_pay(m: &Module) -> bool {
     let ops = m.all_ops(m.root());
-    ops.iter().any(|&op| tt::Dot::cast(m, op).is_some()) && !awaits_others(m, &ops)
-}
-
-/// Whether a program may wait for others: at a barrier or signal, or by what an atomic operation gives it.
-fn awaits_others(m: &Module, ops: &[Op]) -> bool {
-    ops.iter().any(|&op| match m.opcode(op) {
-        Some(Opcode::Tt(tt::Kind::ProgramBarrier | tt::Kind::WaitSignal | tt::Kind::AtomicCas)) => true,
-        Some(Opcode::Tt(tt::Kind::AtomicRmw)) => m.results(op).iter().any(|&old| !m.is_unused(old)),
-        _ => false,
-    })
+    ops.iter().any(|&op| tt::Dot::cast(m, op).is_some())
+        && !ops.iter().any(|&op| waiting::may_wait_for_others(m, op))
 }
 
 fn is_argument(m: &Module, value: Value) -> bool {

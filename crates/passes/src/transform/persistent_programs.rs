@@ -1,0 +1,140 @@
+//! Programs in a row: with the option `persistent` a launch starts no more programs along x than the GPU holds, and each of them does the work of several, one
+//! after the other.
+//!
+//! Why here: blocks that a program loads are known, and what of them the launch makes (tensor maps) stands outside of the loop; no pass has looked at loops yet.
+//!
+//! How many programs there are is one more argument, which the launch gives. What depends on no program's number stays in front of the loop.
+//!
+//! ```text
+//! tt.func @f(%x: !tt.ptr<f32>) {                  tt.func @f(%x: !tt.ptr<f32>, %programs: i32) {
+//!   %c = arith.constant 2.0                         %c = arith.constant 2.0
+//!   %i = tt.get_program_id x                        %first = tt.get_program_id x
+//!   %n = tt.get_num_programs x                      %step = tt.get_num_programs x
+//!   %p = tt.addptr %x, %i                   =>      scf.for %i = %first to %programs step %step {
+//!   tt.store %p, %c                                   %p = tt.addptr %x, %i
+//!   use(%n)                                           tt.store %p, %c
+//! }                                                   use(%programs)
+//!                                                   }
+//!                                                 }
+//! ```
+//!
+//! A product of warp groups whose operands are blocks gets a warp that loads (`tt.warp_specialize`): it loads for the next program while a tile is stored.
+
+use rustc_hash::FxHashSet;
+use tilewright_ir::dialect::{scf, tt};
+use tilewright_ir::effects::is_pure;
+use tilewright_ir::{AttrKind, Builder, Diagnostic, Module, Op, Opcode, Trait, Type, Value, launch};
+
+use crate::analysis::waiting;
+use crate::hopper::encode_descriptors::update_signature;
+use crate::hopper::warp_specialize::HINT;
+use crate::pass::Pass;
+use crate::target::TargetInfo;
+
+/// The pass.
+pub const PASS: Pass = Pass {
+    name: "persistent-programs",
+    summary: "let programs do the work of several, one after the other, where the launch asks for it",
+    requires: &[],
+    ensures: &[],
+    run: |m, t, o| if o.persistent { run(m, t, o.num_ctas) } else { Ok(()) },
+};
+
+/// Puts what a kernel does into a loop over the programs along x.
+///
+/// # Errors
+/// A kernel whose programs may wait for each other, or that knows of clusters, warps or functions that are called: not supported yet.
+pub fn run(module: &mut Module, target: &TargetInfo, num_ctas: u32) -> Result<(), Diagnostic> {
+    let kernels: Vec<tt::Func> = module
+        .block_ops(module.body())
+        .filter_map(|op| tt::Func::cast(module, op))
+        .filter(|func| launch::is_kernel(module, func.0))
+        .collect();
+    let [func] = kernels[..] else { return Ok(()) };
+    check(module, func, num_ctas)?;
+    let &[entry] = module.region_blocks(func.body(module)) else { return Ok(()) };
+    let ops: Vec<Op> = module.block_ops(entry).collect();
+    let Some((&end, ops)) = ops.split_last() else { return Ok(()) };
+    let Some(&first) = ops.first() else { return Ok(()) };
+
+    let count = module.add_block_arg(entry, Type::I32);
+    update_signature(module, func.0, entry);
+    let at = module.block_args(entry).len() as i32 - 1;
+    module.set_i32_attr(module.root(), launch::PROGRAMS_ARGUMENT, at);
+
+    let mut b = Builder::before(module, first);
+    let number = tt::GetProgramId::build(&mut b, tt::ProgramDim::X, Type::I32).result(b.module);
+    let started = tt::GetNumPrograms::build(&mut b, tt::ProgramDim::X, Type::I32).result(b.module);
+    let mut b = Builder::before(module, end);
+    let l = scf::For::build(&mut b, number, count, started, &[], &[]);
+    let body = module.append_block(l.body(module), &[Type::I32]);
+    let index = module.block_args(body)[0];
+    let last = scf::Yield::build(&mut Builder::at_end(module, body), &[]);
+    for op in module.all_ops(func.0) {
+        let (id, of_all) = (tt::GetProgramId::cast(module, op), tt::GetNumPrograms::cast(module, op));
+        let new = match (id, of_all) {
+            (Some(id), _) if id.axis(module) == tt::ProgramDim::X && id.result(module) != number => index,
+            (_, Some(n)) if n.axis(module) == tt::ProgramDim::X && n.result(module) != started => count,
+            _ => continue,
+        };
+        module.replace_op(op, &[new]);
+    }
+    let mut inside: FxHashSet<Value> = FxHashSet::from_iter([index]);
+    for &op in ops.iter().filter(|&&op| !module.is_erased(op)).collect::<Vec<_>>() {
+        if depends(module, op, &inside) {
+            inside.extend(module.results(op).iter().copied());
+            module.move_before(op, last.0);
+        }
+    }
+    if target.tma && target.dots.wgmma && multiplies_blocks(module, l.0) {
+        let yes = module.attr(AttrKind::Bool(true));
+        module.set_attr(l.0, HINT, yes);
+    }
+    Ok(())
+}
+
+/// Whether an operation is one of each program's own: it has effects, or needs what is in the loop.
+fn depends(m: &Module, op: Op, inside: &FxHashSet<Value>) -> bool {
+    let needs = |op: Op| m.operands(op).iter().any(|v| inside.contains(v));
+    let moves = !is_pure(m, op) || m.has_trait(op, Trait::Terminator);
+    moves || m.all_ops(op).into_iter().any(|inner| needs(inner) || !is_pure(m, inner) && inner != op)
+}
+
+/// Whether a loop within multiplies blocks that are loaded there.
+fn multiplies_blocks(m: &Module, op: Op) -> bool {
+    let loops = m.all_ops(op).into_iter().skip(1).filter(|&op| scf::For::cast(m, op).is_some());
+    loops.into_iter().any(|inner| {
+        let ops = m.all_ops(inner);
+        ops.iter().any(|&op| tt::Dot::cast(m, op).is_some())
+            && ops.iter().any(|&op| tt::DescriptorLoad::cast(m, op).is_some())
+    })
+}
+
+fn check(m: &Module, func: tt::Func, num_ctas: u32) -> Result<(), Diagnostic> {
+    let refuse = |op: Op, what: &str| {
+        Err(Diagnostic::unsupported(m, m.op_loc(op), format!("persistent=True for {what}")))
+    };
+    if num_ctas > 1 || launch::programs_of_cluster(m) != [1; 3] {
+        return refuse(func.0, "kernels of clusters");
+    }
+    if launch::warps_of_program(m).is_some() || launch::ranks(m).is_some() {
+        return refuse(func.0, "kernels of one warp, or of several devices");
+    }
+    for op in m.all_ops(func.0) {
+        let asm = tt::ElementwiseInlineAsm::cast(m, op);
+        if waiting::may_wait_for_others(m, op) {
+            return refuse(op, "kernels whose programs may wait for each other");
+        }
+        if asm.is_some_and(|asm| asm.asm_string(m).contains("ctaid")) {
+            return refuse(op, "assembly that asks for the program's number");
+        }
+        match m.opcode(op) {
+            Some(Opcode::Tt(tt::Kind::Call | tt::Kind::RawCall)) => {
+                return refuse(op, "kernels that call functions");
+            }
+            Some(Opcode::Ttg(_) | Opcode::Ttng(_)) => return refuse(op, "kernels with buffers of their own"),
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,143 @@
+"""The option `persistent`: a launch starts no more programs than fit, and each does the work of several. (The simulator holds two.)"""
+
+import numpy as np
+import pytest
+from matmul import matmul, matmul_kernel
+
+import tilewright as triton
+import tilewright.language as tl
+
+
+def operands(m, n, k, transposed):
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-3, 4, shape).astype(np.float16) for shape in ((m, k), (n, k)))
+    return a, (b if transposed else np.ascontiguousarray(b.T))
+
+
+@pytest.mark.parametrize("transposed", [True, False])
+@pytest.mark.parametrize(
+    ("shape", "block", "warps"),
+    [
+        ((320, 200, 136), (128, 128, 64), 8),
+        ((256, 384, 64), (128, 192, 64), 8),
+        ((300, 296, 40), (64, 64, 32), 4),
+        ((130, 200, 72), (128, 16, 32), 4),
+        ((301, 99, 77), (64, 32, 32), 4),
+    ],
+)
+def test_product(device, shape, block, warps, transposed):
+    """Whole tiles and others, blocks of matrices and what can't be any."""
+    m, n, k = shape
+    a, b = operands(m, n, k, transposed)
+    c = device.array(np.full((m, n), np.nan, np.float16))
+    right = device.array(b)
+    matmul(device.array(a), right.T if transposed else right, c, block, num_warps=warps, persistent=True)
+    want = a.astype(np.float32) @ (b.T if transposed else b).astype(np.float32)
+    np.testing.assert_array_equal(device.numpy(c), want.astype(np.float16))
+
+
+def test_loads_for_the_next_program():
+    """A product of warp groups has a warp that loads; its stores wait for no other warp."""
+    kernel = matmul_kernel.warmup(
+        *(tl.float16,) * 3, 4096, 4096, 4096, 4096, 1, 1, 4096, 4096, 1, BLOCK_M=128, BLOCK_N=256, BLOCK_K=64, GROUP_M=8,
+        ACC=tl.float32, PRECISION="tf32", num_warps=8, num_stages=4, persistent=True, target="cuda:90", grid=(1,),
+    )  # fmt: skip
+    assert kernel.metadata.resident_programs
+    text = kernel.asm["ttgir"]
+    assert "ttg.warp_specialize(" in text and "4x128x64xf16" in text and "ttg.barrier" not in text
+
+
+@triton.jit
+def numbers(out, COLUMNS: tl.constexpr):
+    x, y = tl.program_id(0), tl.program_id(1)
+    at = out + (y * tl.num_programs(0) + x) * COLUMNS + tl.arange(0, COLUMNS)
+    tl.store(
+        at,
+        tl.where(tl.arange(0, COLUMNS) % 2 == 0, x * 100 + y, tl.num_programs(0) * 100 + tl.num_programs(1)),
+    )
+
+
+@pytest.mark.parametrize("grid", [(7,), (1,), (2, 3), (5, 2), (0,)])
+def test_numbers(device, grid):
+    """A program's number and how many there are say what they say without the option."""
+    x, y = (*grid, 1)[:2]
+    out = device.array(np.full((max(x * y, 1), 4), -1, np.int32))
+    numbers[grid](out, 4, persistent=True)
+    want = np.full((max(x * y, 1), 4), -1, np.int32)
+    for i in range(x * y):
+        want[i] = [i % x * 100 + i // x, x * 100 + y] * 2
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
+@triton.jit
+def softmax_of_rows(x, out, columns, BLOCK: tl.constexpr):
+    row = tl.program_id(0) * columns
+    if tl.program_id(0) % 3 == 1:
+        return
+    at = tl.arange(0, BLOCK)
+    v = tl.load(x + row + at, mask=at < columns, other=-float("inf"))
+    e = tl.exp(v - tl.max(v, 0))
+    tl.store(out + row + at, e / tl.sum(e, 0), mask=at < columns)
+
+
+def test_shared_memory_again(device):
+    """What a program leaves in shared memory is not read by the next, and one may end early."""
+    x = np.random.default_rng(0).standard_normal((8, 1000)).astype(np.float32)
+    out = device.array(np.zeros_like(x))
+    softmax_of_rows[(8,)](device.array(x), out, 1000, 1024, num_warps=8, persistent=True)
+    e = np.exp(x - x.max(1, keepdims=True))
+    want = e / e.sum(1, keepdims=True)
+    want[1::3] = 0
+    np.testing.assert_allclose(device.numpy(out), want, rtol=1e-5, atol=1e-7)
+
+
+@triton.jit(noinline=True)
+def called(x):
+    return x + tl.program_id(0)
+
+
+@triton.jit
+def calls(out):
+    tl.store(out, called(tl.load(out)))
+
+
+@triton.jit
+def locks(lock, out):
+    while tl.atomic_cas(lock, 0, 1) == 1:
+        pass
+    tl.store(out, tl.load(out) + 1)
+    tl.atomic_xchg(lock, 0)
+
+
+@triton.jit
+def asks(out):
+    tl.store(
+        out,
+        tl.inline_asm_elementwise("mov.u32 $0, %ctaid.x;", "=r", [], dtype=tl.int32, is_pure=True, pack=1),
+    )
+
+
+@pytest.mark.parametrize(
+    ("kernel", "arguments", "what"),
+    [
+        (calls, (tl.int32,), "kernels that call functions"),
+        (locks, (tl.int32, tl.int32), "kernels whose programs may wait for each other"),
+        (asks, (tl.int32,), "assembly that asks for the program's number"),
+    ],
+)
+def test_refused(kernel, arguments, what):
+    with pytest.raises(Exception, match=f"not supported yet: persistent=True for {what}"):
+        kernel.warmup(*arguments, persistent=True, target="cuda:90", grid=(1,))
+
+
+def test_refused_with_clusters():
+    with pytest.raises(Exception, match="not supported yet: persistent=True for kernels of clusters"):
+        numbers.warmup(tl.int32, 4, persistent=True, num_ctas=2, target="cuda:90", grid=(1,))
+
+
+@pytest.mark.parametrize(("backend", "target"), [("xesim", "xe:pvc"), ("npusim", "ascend")])
+def test_refused_elsewhere(monkeypatch, backend, target):
+    """By targets whose launches do not know it."""
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", backend)
+    with pytest.raises(Exception, match=f"not supported yet: persistent=True for {target}"):
+        numbers[(1,)](np.zeros(4, np.int32), 4, persistent=True)
