@@ -26,7 +26,7 @@ FP16, BF16, FP8, INT8 = torch.float16, torch.bfloat16, torch.float8_e4m3fn, torc
 SHORT = {FP16: "fp16", BF16: "bf16", FP8: "fp8", INT8: "int8"}
 RESULT = {FP8: FP16, INT8: torch.int32}
 
-# (M, N, K of a tile), warps, stages. TUTORIAL and TUTORIAL_FP8 are those of Triton's tutorial.
+# (M, N, K of a tile), warps, stages, and whether programs do the work of several (`persistent`, which Triton has not). TUTORIAL and TUTORIAL_FP8 are those of Triton's tutorial.
 TUTORIAL = [((128, 256, 64), 8, 3), ((64, 256, 32), 4, 4), ((128, 128, 32), 4, 4), ((128, 64, 32), 4, 4), ((64, 128, 32), 4, 4),
             ((128, 32, 32), 4, 4), ((64, 32, 32), 2, 5), ((32, 64, 32), 2, 5)]  # fmt: skip
 TUTORIAL_FP8 = [((128, 256, 128), 8, 3), ((256, 128, 128), 8, 3), ((256, 64, 128), 4, 4), ((64, 256, 128), 4, 4),
@@ -39,9 +39,17 @@ SKINNY = [((16, n, k), w, s) for n, k, w, s in ((32, 128, 4, 5), (32, 256, 4, 4)
 FLAT = [((64, n, k), 4, s) for n, k, s in ((32, 128, 5), (64, 64, 6), (64, 128, 4), (64, 128, 5), (128, 64, 4), (128, 64, 5), (128, 128, 4),
                                            (256, 64, 4), (32, 128, 8), (64, 128, 6))]  # fmt: skip
 FLAT += [((128, n, k), 4, s) for n, k, s in ((32, 128, 5), (64, 64, 6), (64, 128, 4))]
-ODD = [((128, 192, 64), 8, 3), ((128, 192, 64), 8, 4), ((128, 96, 64), 4, 4), ((128, 160, 64), 8, 4)]
+PERSISTENT = [((128, 256, 64), 8, 4, True), ((256, 128, 64), 8, 4, True)]
+ODD = [
+    ((128, 192, 64), 8, 3),
+    ((128, 192, 64), 8, 4),
+    ((128, 192, 64), 8, 5),
+    ((128, 96, 64), 4, 4),
+    ((128, 160, 64), 8, 4),
+]
 # With these the last wave of programs leaves fewer multiprocessors without work, whatever the number of outputs.
-ODD_WIDE = [*ODD, ((128, 224, 64), 8, 4), ((256, 160, 64), 8, 3), ((256, 192, 64), 8, 3)]
+ODD_WIDE = [*ODD, ((128, 224, 64), 8, 4), ((256, 160, 64), 8, 3), ((256, 192, 64), 8, 3), *PERSISTENT, ((128, 192, 64), 8, 5, True),
+            ((128, 224, 64), 8, 4, True), ((128, 320, 64), 8, 3, True), ((256, 192, 64), 8, 3, True)]  # fmt: skip
 
 
 @dataclass
@@ -60,20 +68,25 @@ class Case:
         return f"{SHORT[self.dtype]} {size}{layout}"
 
     def label(self) -> str:
-        odd = ", odd tiles" if any(b & (b - 1) for block, _, _ in self.configs for b in block) else ""
+        odd = ", odd tiles" if any(b & (b - 1) for config in self.configs for b in config[0]) else ""
         return self.name or f"{self.problem()}{odd}"
 
 
 PRODUCTS = [
-    *(Case(dtype, (n, n, n), SQUARE) for dtype in (FP16, BF16) for n in (8192, 4096, 2048)),
+    *(Case(dtype, (n, n, n), SQUARE + PERSISTENT) for dtype in (FP16, BF16) for n in (8192, 4096, 2048)),
     Case(FP16, (16, 8192, 8192), SKINNY),
     Case(BF16, (16, 8192, 8192), SKINNY),
     Case(FP16, (64, 8192, 8192), FLAT + TUTORIAL),
-    Case(FP8, (8192, 8192, 8192), WIDE_K, trans_b=True),
+    Case(
+        FP8,
+        (8192, 8192, 8192),
+        [*WIDE_K, ((128, 256, 128), 8, 3, True), ((128, 256, 128), 8, 4, True)],
+        trans_b=True,
+    ),
     Case(FP8, (8192, 8192, 8192), WIDE_K),
     Case(INT8, (8192, 8192, 8192), WIDE_K, trans_b=True),
-    Case(FP16, (4000, 4112, 4048), SQUARE),
-    Case(FP16, (4001, 4104, 4072), SQUARE),
+    Case(FP16, (4000, 4112, 4048), SQUARE + PERSISTENT),
+    Case(FP16, (4001, 4104, 4072), SQUARE + PERSISTENT),
     Case(FP16, (3999, 4001, 4003), SQUARE),
     Case(FP16, (2048, 1536, 4096), SQUARE + ODD),
 ]
@@ -96,6 +109,12 @@ LAYERS = [
 ]  # fmt: skip
 
 TABLES = {"products": PRODUCTS, "layers": LAYERS}
+
+
+def launch_options(block: tuple, warps: int, stages: int, persistent: bool = False) -> dict:
+    """A configuration as a launch takes it."""
+    given = {"block": block, "num_warps": warps, "num_stages": stages}
+    return given | {"persistent": True} if persistent else given
 
 
 def random(dtype: torch.dtype, rows: int, cols: int) -> torch.Tensor:
@@ -130,7 +149,7 @@ def measure(record: Record, table: str, case: Case) -> None:
         record,
         Result(table, case.label(), case.problem(), "TFLOP/s", 2 * m * n * k),
         {who: functools.partial(module.matmul, a, b, out) for who, module in modules.items()},
-        [{"block": block, "num_warps": warps, "num_stages": stages} for block, warps, stages in case.configs],
+        [launch_options(*config) for config in case.configs],
         # (Of sixty-seven million sums whose terms tensor cores add in fourteen bits, one may be further off.)
         lambda: close(out, want, share, 10.0),
         [out],

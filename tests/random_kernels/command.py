@@ -15,6 +15,7 @@ import shutil
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from multiprocessing import connection
 from pathlib import Path
 
@@ -38,8 +39,8 @@ def category(error: BaseException) -> str:
 
 
 def is_refused(category: str) -> bool:
-    """Whether a kernel of this category wants more shared memory or registers than there are."""
-    return category.startswith("OutOfResources:")
+    """Whether a kernel of this category wants more shared memory or registers than there are, or can't have its programs in a row."""
+    return category.startswith("OutOfResources:") or "not supported yet: persistent=True" in category
 
 
 def work(pipe, backend: str, folder: str) -> None:
@@ -155,10 +156,17 @@ def main(arguments: list[str] | None = None) -> int:
         "--shrink", action="store_true", help="remove lines of a failing kernel while it fails"
     )
     parser.add_argument("--keep", type=Path, help="a folder for the sources of failing kernels")
+    parser.add_argument(
+        "--persistent",
+        action="store_true",
+        help="with the option `persistent`, on more programs than are held",
+    )
     parser.add_argument("--show", action="store_true", help="print the kernels and run none")
     options = parser.parse_args(arguments)
     seeds = range(options.seed, options.seed + options.count)
     programs = (GENERATORS[options.of](seed, options.target).program() for seed in seeds)
+    if options.persistent:
+        programs = (replace(p, options=p.options | {"persistent": True}) for p in programs)
     if options.show:
         for program in programs:
             print(program.describe())
