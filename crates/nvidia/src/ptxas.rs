@@ -93,6 +93,20 @@ pub fn unwanted() -> bool {
     std::env::var_os("TILEWRIGHT_CUBIN").is_some_and(|value| value == "0")
 }
 
+/// How many instructions are optimized as far as the program can: its time grows faster than their number, to minutes for one unrolled loop.
+const MOST_OPTIMIZED: usize = 1 << 15;
+
+/// What is added to the arguments that are given for a kernel of more instructions than that.
+fn level_of_large(ptx: &str, given: &[String]) -> &'static [&'static str] {
+    let is_instruction = |line: &&str| {
+        let line = line.trim();
+        line.ends_with(';') && !line.starts_with('.')
+    };
+    let is_said = given.iter().any(|arg| arg.starts_with("-O") || arg.starts_with("--opt-level"));
+    let is_large = || ptx.lines().filter(is_instruction).count() > MOST_OPTIMIZED;
+    if !is_said && is_large() { &["--opt-level", "1"] } else { &[] }
+}
+
 /// What `DISABLE_PTXAS_OPT=1` and `PTXAS_OPTIONS` add to the program's arguments, which cache keys include.
 pub fn chosen_arguments() -> Vec<String> {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -168,8 +182,9 @@ impl Ptxas {
         if !options.enable_fp_fusion {
             command.arg("--fmad=false");
         }
-        command.args(options.ptx_options.iter().flat_map(|text| text.as_str().split_whitespace()));
-        command.args(chosen_arguments());
+        let given = options.ptx_options.iter().flat_map(|text| text.as_str().split_whitespace());
+        let given: Vec<String> = given.map(String::from).chain(chosen_arguments()).collect();
+        command.args(level_of_large(ptx, &given)).args(given);
         // What the user has to say about the C library goes before.
         if std::env::var_os(MEMORY.0).is_none() {
             command.env(MEMORY.0, MEMORY.1);
@@ -224,6 +239,16 @@ pub fn parse_usage(log: &str) -> Usage {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_kernels_are_optimized_less_unless_it_is_said() {
+        let code = |n: usize| "\tadd.s32 \t%r1, %r1, 1;\n\t.loc 1 2 3;\n".repeat(n);
+        assert!(level_of_large(&code(MOST_OPTIMIZED), &[]).is_empty());
+        assert_eq!(level_of_large(&code(MOST_OPTIMIZED + 1), &[]), ["--opt-level", "1"]);
+        for said in ["-O3", "--opt-level", "--opt-level=2"] {
+            assert!(level_of_large(&code(MOST_OPTIMIZED + 1), &[said.to_string()]).is_empty());
+        }
+    }
 
     #[test]
     fn usage_is_read() {

@@ -28,6 +28,9 @@ const SAID: u64 = u64::MAX;
 /// The most words of a lane that are loaded as an operand of a product has them, all at once.
 const MOST_WORDS: u32 = 64;
 
+/// So many reductions along rows for each access, and threads have as much of a row as they can: unrolled code in which each shuffles would be long.
+const MOSTLY_REDUCED: usize = 16;
+
 impl Root {
     /// Whether the kernel says so.
     pub(super) fn is_said(&self) -> bool {
@@ -295,7 +298,7 @@ impl Assigner<'_> {
 
     /// Memory operations. Those on the same shape with the same contiguous dimension share one encoding, as wide as the
     /// widest wants: what they load meets in arithmetic more often than not. A dot's result and what it is made of don't:
-    /// 16 bytes of fp8 operands would be 32 of an fp16 result.
+    /// 16 bytes of fp8 operands would be 32 of an fp16 result. Where hardly anything is accessed and almost all is reduced, it is reductions that decide.
     fn memory_roots(&mut self, ops: &[Op], roots: &mut Vec<Root>) {
         struct Group {
             vec: u32,
@@ -305,12 +308,16 @@ impl Assigner<'_> {
         let mut groups: FxHashMap<(Vec<u32>, Vec<u32>, bool), Group> = FxHashMap::default();
         let mut keys = Vec::new();
         let mut reduced_slow: FxHashSet<Vec<u32>> = FxHashSet::default();
-        let mut reduced_fast: FxHashSet<Vec<u32>> = FxHashSet::default();
+        let mut reduced_fast: FxHashMap<Vec<u32>, usize> = FxHashMap::default();
         for &op in ops {
             if let Some(r) = tt::Reduce::cast(self.module, op) {
                 let shape = self.shape(r.srcs(self.module)[0]);
                 let fast = r.axis(self.module) as usize + 1 == shape.len();
-                (if fast { &mut reduced_fast } else { &mut reduced_slow }).insert(shape);
+                if fast {
+                    *reduced_fast.entry(shape).or_default() += 1;
+                } else {
+                    reduced_slow.insert(shape);
+                }
             }
             let Some((ptr, mask)) = pointer_of(self.module, op) else { continue };
             let ty = self.module.value_type(ptr);
@@ -350,12 +357,14 @@ impl Assigner<'_> {
         for key in keys {
             let (shape, order, of_product) = &key;
             let group = &groups[&key];
-            let along = if reduced_slow.contains(shape) && !reduced_fast.contains(shape) {
+            let along = if reduced_slow.contains(shape) && !reduced_fast.contains_key(shape) {
                 WarpsAlong::FastDimension
             } else {
                 WarpsAlong::SlowDimensions
             };
-            let enc = self.blocked(shape, order, group.vec, group.bits, along);
+            let reductions = reduced_fast.get(shape).copied().unwrap_or(0);
+            let vec = if reductions >= MOSTLY_REDUCED * group.ops.len() { u32::MAX } else { group.vec };
+            let enc = self.blocked(shape, order, vec, group.bits, along);
             // Where others access such a tile, too, threads keep what is theirs: they load what they have stored, if by another pointer.
             let alone = *of_product && !groups.contains_key(&(shape.clone(), order.clone(), false));
             let enc = if alone { self.in_place_of_product(shape, group.bits, enc) } else { enc };
