@@ -69,6 +69,13 @@ def test_numbers(device, grid):
     np.testing.assert_array_equal(device.numpy(out), want)
 
 
+def test_numbers_end(monkeypatch):
+    """A program counts on in 32 bits."""
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
+    with pytest.raises(ValueError, match="2147483646 programs along x is too large with persistent=True"):
+        numbers[(2**31 - 2,)](np.zeros(4, np.int32), 4, persistent=True)
+
+
 @triton.jit
 def softmax_of_rows(x, out, columns, BLOCK: tl.constexpr):
     row = tl.program_id(0) * columns

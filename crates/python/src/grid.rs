@@ -53,11 +53,21 @@ pub fn of_ctas(grid: Grid, launch: &LaunchShape) -> PyResult<Grid> {
 }
 
 /// The grid that is started where a device holds so many programs at once, and each does the work of several along x.
-pub fn resident(grid: Grid, held: u32) -> Grid {
+pub fn resident(grid: Grid, held: u32) -> PyResult<Grid> {
     let [x, y, z] = grid;
+    // A program counts on from its number by as many as are started, in 32 bits.
+    if x > MOST[0].saturating_sub(held) {
+        return Err(wrong_call::value_error(
+            format!("a grid of {x} programs along x is too large with persistent=True"),
+            format!(
+                "it takes {} on this device; use fewer programs, or the other dimensions",
+                MOST[0] - held
+            ),
+        ));
+    }
     let others = u64::from(y) * u64::from(z);
     let along_x = u64::from(held).div_ceil(others.max(1)).min(u64::from(x));
-    [along_x as u32, y, z]
+    Ok([along_x as u32, y, z])
 }
 
 /// The grid in programs, which may form clusters that the launch's grid counts.

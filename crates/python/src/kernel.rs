@@ -131,7 +131,7 @@ impl CompiledKernel {
     pub fn launch_config(&self, grid: Grid) -> PyResult<LaunchConfig> {
         let shape = &self.code.artifact.metadata.launch;
         let held = self.loaded.get().and_then(|loaded| loaded.held);
-        let grid = held.map_or(grid, |held| grid::resident(grid, held));
+        let grid = held.map_or(Ok(grid), |held| grid::resident(grid, held))?;
         let mut config = LaunchConfig::new(grid::of_ctas(grid, shape)?, self.code.launched_threads());
         config.cluster = shape.cluster_dims;
         config.cooperative = shape.cooperative || self.options().launch_cooperative_grid;
