@@ -22,6 +22,8 @@ marks! {
     ASYNC = "tt.load.async";
     /// On a load and the store to a buffer where its value goes: the kernel wants both to be one asynchronous copy.
     COPY = "tle.copy";
+    /// On a store through pointers to all elements of a view, in order: it is of what a load gives, where the same mask holds.
+    FILLS = "tle.fills";
     /// On an mbarrier's making: one of a phase's arrivals is that of copies which bring so many bytes in all. On an announcement of
     /// bytes: it is a part of that arrival.
     PHASE_BYTES = "tle.bytes";

@@ -370,7 +370,7 @@ crate::dialect! {
         index(Aligned)
         types(Each("ptr", Ptr), Is("value", Loaded("ptr")), Is("mask", Mask("ptr")))
         effects(WRITE)
-        marks(VEC, VEC_AXIS)
+        marks(VEC, VEC_AXIS, FILLS)
         format "$ptr `,` $value (`,` $mask^)? oilist(`cacheModifier` `=` $cacheModifier | `evictionPolicy` `=` $evictionPolicy) attr-dict `:` type($ptr)"
     }
 

@@ -28,6 +28,7 @@ use tilewright_ir::{AttrKind, Block, Module, Op, Opcode, Trait, Type, Value};
 
 use tilewright_layout::{Dim, TileLayout};
 
+use crate::analysis::scope;
 use crate::analysis::tile_layout::{layout_of, shared_layout_of};
 
 /// Exponents stop here; 0 is a multiple of everything.
@@ -529,6 +530,7 @@ fn local_pointers(module: &Module, op: ttg::LocalPtr, indices: &[Facts]) -> Opti
 
 /// The divisor of the address at which a buffer, or a view of one, begins, as an exponent; elements have 2^`unit` bytes.
 fn buffer_divisibility(module: &Module, buffer: Value, unit: u8) -> u8 {
+    let buffer = scope::captured(module, buffer);
     let Some(op) = module.defining_op(buffer) else { return unit };
     match module.opcode(op) {
         // Where shared memory is allocated, each buffer begins at a multiple of 16 bytes.

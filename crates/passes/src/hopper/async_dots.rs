@@ -46,10 +46,11 @@
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::dialect::{scf, tt, ttg, ttng, ub};
-use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Value};
+use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Value, marks};
 
 use super::user_dots;
-use crate::analysis::{rings, scope};
+use crate::analysis::rings::{self, guards};
+use crate::analysis::scope;
 use crate::pass::{Pass, Property};
 use crate::transform::allocate_shared::{buffer_users, is_view};
 use crate::transform::software_pipeline::epilogue_overlap;
@@ -167,18 +168,26 @@ fn writes_by_pointers(module: &Module, op: Op) -> bool {
     writes && module.operands(op).first().is_some_and(shared)
 }
 
-/// Whether a dot reads a buffer into which anything but TMA writes: TMA takes the same path as the dot.
+/// Whether a dot reads a buffer into which anything but TMA writes: TMA takes the same path as the dot. Of what other warps write to the slots of a ring
+/// the ring sees to the fence.
 fn reads_ordinary_writes(module: &Module, dot: Op) -> bool {
     let dot = ttng::WarpGroupDot(dot);
     [dot.a(module), dot.b(module)].into_iter().filter(|&v| !module.is_tensor(module.value_type(v))).any(|v| {
         let Some(alloc) = buffer_of(module, v).and_then(|op| ttg::LocalAlloc::cast(module, op)) else {
             return true;
         };
+        let rings = guards::holders(module, alloc);
+        let here = rings::place(module, dot.0);
+        let fenced = |op: Op| {
+            let filled = |&ring: &ttg::RingCreate| guards::acquired(module, op, ring).is_some();
+            !rings.is_empty() && rings::place(module, op) != here && rings.iter().any(filled)
+        };
         let writes = |op: Op| {
-            matches!(
+            let ordinary = matches!(
                 module.opcode(op),
                 Some(Opcode::Ttg(ttg::Kind::LocalStore | ttg::Kind::AsyncCopyGlobalToLocal))
-            ) || writes_by_pointers(module, op)
+            ) || writes_by_pointers(module, op);
+            ordinary && !fenced(op)
         };
         alloc.src(module).is_some() || buffer_users(module, alloc.result(module)).into_iter().any(writes)
     })
@@ -228,6 +237,9 @@ fn schedule(module: &mut Module, block: Block) {
             continue;
         }
         finish(module, block, dot);
+    }
+    for pair in all.windows(2) {
+        wait_for_slots(module, pair[0], pair[1]);
     }
     // What is still under way when the loop ends.
     if let Some(l) = module.block_parent_op(block)
@@ -424,6 +436,29 @@ fn finish(module: &mut Module, block: Block, dot: ttng::WarpGroupDot) {
     wait(module, Place::Before(before), &inputs, pending.len() as i32);
 }
 
+/// Waits for a dot behind the next one, which accumulates on it, if then slots of the kernel's own rings can be released which the next one does not read.
+fn wait_for_slots(module: &mut Module, dot: ttng::WarpGroupDot, next: ttng::WarpGroupDot) {
+    if next.c(module) != dot.d(module) || module.parent_block(next.0) != module.parent_block(dot.0) {
+        return;
+    }
+    let rings = |op: Op| rings_read(module, op).map(|(ring, _)| ring).collect::<Vec<_>>();
+    let (mut own, others) = (rings(dot.0), rings(next.0));
+    own.retain(|ring| !others.contains(ring) && module.op_attr(ring.0, marks::PIPE).is_some());
+    let reads_again = |op: Op, ring: &ttg::RingCreate| {
+        ttng::WarpGroupDot::cast(module, op).is_some() && rings(op).contains(ring)
+    };
+    let is_last = |ring: &ttg::RingCreate| {
+        let release = behind(module, next.0).find(|&op| releases(module, op, &[*ring]));
+        release.is_some_and(|release| {
+            !behind(module, next.0).take_while(|&op| op != release).any(|op| reads_again(op, ring))
+        })
+    };
+    if own.iter().any(is_last) {
+        let read: Vec<Value> = buffers_read(module, dot.0).collect();
+        wait(module, Place::After(next.0), &read, 1);
+    }
+}
+
 /// A value that waits of this block for others may have gone through, behind them.
 fn behind_waits(module: &Module, block: Block, mut value: Value) -> Value {
     let of_block =
@@ -463,11 +498,25 @@ fn slots_taken(module: &Module, op: Op, ring: ttg::RingCreate, most: u32) -> u32
     if regions && inside() { most } else { 0 }
 }
 
-/// The rings that the operands of a dot lie in, with their numbers of slots.
+/// The buffers that a dot reads.
+fn buffers_read(module: &Module, dot: Op) -> impl Iterator<Item = Value> {
+    module.operands(dot)[..2].iter().copied().filter(|&v| !is_in_registers(module, v))
+}
+
+/// What guards a buffer that a dot reads, if it is a field of a ring that the kernel made.
+fn own_guards(module: &Module, dot: Op, buffer: Value) -> Option<guards::Guards> {
+    let ring = rings::of_buffer(module, buffer)?;
+    module.op_attr(ring.0, marks::PIPE)?;
+    Some(guards::of(module, buffer, &rings::place(module, dot)))
+}
+
+/// The rings that the operands of a dot lie in, with their numbers of slots: of those that the kernel made, which guard them and are released.
 fn rings_read(module: &Module, dot: Op) -> impl Iterator<Item = (ttg::RingCreate, u32)> {
-    let buffers = module.operands(dot)[..2].iter().filter(|&&v| !is_in_registers(module, v));
-    let rings = buffers.filter_map(|&v| rings::of_buffer(module, v));
-    rings.map(|ring| (ring, ring.slots(module) as u32))
+    let rings = buffers_read(module, dot).flat_map(move |v| match own_guards(module, dot, v) {
+        Some(guards) => guards.rings,
+        None => rings::of_buffer(module, v).into_iter().collect(),
+    });
+    rings.filter(|ring| !ring.one_shot(module)).map(|ring| (ring, ring.slots(module) as u32))
 }
 
 /// The first operation of its block behind a dot that waits for a slot of which the writer has to know that the dot has read
@@ -480,15 +529,52 @@ fn out_of_slots(module: &Module, dot: Op) -> Option<Op> {
             taken >= slots
         })
     });
-    ends.reduce(|a, b| if module.is_before(a, b) { a } else { b })
+    ends.chain(out_of_order(module, dot, || behind(module, dot))).reduce(|a, b| if module.is_before(a, b) { a } else { b })
+}
+
+/// The first of the operations that follow a dot that must not come before the dot has read buffers of the kernel's own rings: it writes to what the
+/// dot reads, or waits for others, who may wait for the release that stands before it. (Waits for the rings that the dot reads count slots.)
+fn out_of_order<I: Iterator<Item = Op>>(module: &Module, dot: Op, following: impl Fn() -> I) -> Option<Op> {
+    let mut first: Option<(usize, Op)> = None;
+    let read: Vec<ttg::RingCreate> = rings_read(module, dot).map(|(ring, _)| ring).collect();
+    for buffer in buffers_read(module, dot) {
+        let Some(guards) = own_guards(module, dot, buffer) else { continue };
+        let writers = guards::writers(module, buffer);
+        let mut released = false;
+        let found = following().enumerate().find(|&(_, op)| {
+            let waits = released && waits_for_others(module, op, &read);
+            released |= releases(module, op, &guards.rings);
+            waits
+                || guards.others && guards::may_signal(module, op)
+                || module.all_ops(op).iter().any(|inner| writers.contains(inner))
+        });
+        first = first.into_iter().chain(found).min_by_key(|&(at, _)| at);
+    }
+    first.map(|(_, op)| op)
+}
+
+/// Whether an operation releases a slot of one of these rings.
+fn releases(module: &Module, op: Op, rings: &[ttg::RingCreate]) -> bool {
+    let release = ttg::RingRelease::cast(module, op).and_then(|r| rings::create_of(module, r.ring(module)));
+    release.is_some_and(|ring| rings.contains(&ring))
+}
+
+/// Whether an operation, or one in it, waits for others by anything but these rings.
+fn waits_for_others(module: &Module, op: Op, rings: &[ttg::RingCreate]) -> bool {
+    let own = |op: Op| rings.iter().any(|&ring| waits_for_slot(module, op, ring));
+    let mut inside = module.all_ops(op).into_iter().filter(|&op| module.regions(op).is_empty());
+    inside.any(|op| !own(op) && guards::may_wait(module, op))
 }
 
 /// Whether the next iteration may wait for its first slots before the slots of a dot of this one are released: behind `first`.
 fn slots_suffice(module: &Module, dot: Op, first: Op) -> bool {
     let Some(block) = module.parent_block(dot) else { return false };
+    let before = || module.block_ops(block).take_while(|&op| op != first);
+    if out_of_order(module, dot, || behind(module, dot).chain(before())).is_some() {
+        return false;
+    }
     rings_read(module, dot).all(|(ring, slots)| {
-        let before = module.block_ops(block).take_while(|&op| op != first);
-        let taken = before.chain(behind(module, dot)).map(|op| slots_taken(module, op, ring, slots));
+        let taken = before().chain(behind(module, dot)).map(|op| slots_taken(module, op, ring, slots));
         taken.sum::<u32>() < slots
     })
 }

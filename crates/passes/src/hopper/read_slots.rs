@@ -2,8 +2,10 @@
 //!
 //! `tl.dot(slot.a.load(), …)` says that the operand is a value: it would be loaded to registers, and stored again to a buffer for the dot. The
 //! slot is such a buffer, if it is laid out as the dot wants it, and stays as it is until its release, which `lower-rings` puts behind
-//! the wait for the dot. Between the load and the dot nothing may wait for another partition, which might wait for that release. A dot may be
-//! under way while the next slot is waited for: the writer then must not want the first one before it commits that one.
+//! the wait for the dot. Where the kernel releases it before the dot, nothing between the load and the dot may wait for another partition, which
+//! might wait for that release. A dot may be
+//! under way while the next slot is waited for: the writer then must not want the first one before it commits that one. What a ring that has one
+//! edge alone (`one_shot`) hands over stays; what others may write outside of any ring's slots is read before anything else may tell them to.
 //!
 //! Why here: layouts say what dots read, and dots are not yet scheduled; [`async_dots`](super::async_dots) knows of slots.
 //!
@@ -16,10 +18,9 @@
 //! ```
 
 use tilewright_ir::dialect::{ttg, ttng};
-use tilewright_ir::opdef::Access;
 use tilewright_ir::{Module, Op, Value};
 
-use crate::analysis::rings;
+use crate::analysis::rings::{self, guards};
 use crate::pass::{Pass, Property};
 use crate::transform::allocate_shared::is_view;
 
@@ -43,8 +44,7 @@ pub fn run(module: &mut Module) {
             && stays(module, load, alloc)
         {
             let slot = load.src(module);
-            rings::make_mutable(module, alloc.result(module));
-            module.replace_op(op, &[slot]);
+            rings::replace_buffer(module, alloc, slot);
             if module.is_unused(load.result(module)) {
                 module.erase_op(load.0);
             }
@@ -60,9 +60,9 @@ fn loaded(module: &Module, alloc: ttg::LocalAlloc) -> Option<ttg::LocalLoad> {
     }
     let load = ttg::LocalLoad::of(module, value)?;
     let (slot, buffer) = (module.value_type(load.src(module)), module.value_type(alloc.result(module)));
-    let ring = rings::of_buffer(module, load.src(module))?;
+    rings::of_buffer(module, load.src(module))?;
     let same = module.encoding(slot) == module.encoding(buffer) && module.shape(slot) == module.shape(buffer);
-    (same && !ring.one_shot(module) && fills_one_by_one(module, ring)).then_some(load)
+    same.then_some(load)
 }
 
 /// Whether the writer of a ring commits each slot, in the same block, before it acquires another one.
@@ -80,40 +80,47 @@ fn fills_one_by_one(module: &Module, ring: ttg::RingCreate) -> bool {
     })
 }
 
-/// Whether a slot is as it was loaded until all dots have read it: they stand in the block of the load, which releases that slot behind it and
-/// no other, so that `lower-rings` knows which dots its release is behind.
+/// Whether a slot is as it was loaded until all dots have read it: they stand in the block of the load, in which nothing writes to it between, and which
+/// releases, behind the load, that slot of each ring that guards it and no other, so that `lower-rings` knows which dots its release is behind.
 fn stays(module: &Module, load: ttg::LocalLoad, alloc: ttg::LocalAlloc) -> bool {
     let Some(readers) = readers(module, alloc.result(module)) else { return false };
-    let block = module.parent_block(load.0);
+    let (view, block, place) = (load.src(module), module.parent_block(load.0), rings::place(module, load.0));
     let Some(last) = readers.iter().copied().reduce(|a, b| if module.is_before(a, b) { b } else { a }) else {
         return false;
     };
     if readers.iter().any(|&op| module.parent_block(op) != block) {
         return false;
     }
-    let waits = |op: Op| module.def(op).is_none_or(|d| d.effects.iter().any(|e| e.access == Access::Wait));
-    let mut between = std::iter::successors(module.next_op(load.0), |&op| module.next_op(op));
-    let mut before_dot = between.by_ref().take_while(|&op| op != last);
-    let waited = before_dot.any(|op| module.all_ops(op).into_iter().any(waits));
-    !waited && is_released(module, load)
+    let between = std::iter::successors(module.next_op(load.0), |&op| module.next_op(op));
+    let between: Vec<Op> = between.take_while(|&op| op != last).collect();
+    let writers = guards::writers(module, view);
+    if between.iter().any(|&op| module.all_ops(op).iter().any(|inner| writers.contains(inner))) {
+        return false;
+    }
+    let guards = guards::of(module, view, &place);
+    if guards.others && between.iter().any(|&op| guards::may_signal(module, op)) {
+        return false;
+    }
+    let waits = between.iter().any(|&op| guards::may_wait(module, op));
+    guards.rings.iter().filter(|ring| !ring.one_shot(module)).all(|&ring| {
+        let release = released(module, load, ring).filter(|_| fills_one_by_one(module, ring));
+        release.is_some_and(|release| !waits || module.is_before(last, release.0))
+    })
 }
 
-/// Whether the block of a load releases one slot of the ring, the one that is loaded, behind the load.
-fn is_released(module: &Module, load: ttg::LocalLoad) -> bool {
-    let (Some(ring), Some(block)) = (rings::of_buffer(module, load.src(module)), module.parent_block(load.0))
-    else {
-        return false;
-    };
+/// The release, behind a load, of the slot that it loads: the one of that ring in its block.
+fn released(module: &Module, load: ttg::LocalLoad, ring: ttg::RingCreate) -> Option<ttg::RingRelease> {
+    let block = module.parent_block(load.0)?;
     let inside = module.block_ops(block).flat_map(|op| module.all_ops(op));
     let releases: Vec<ttg::RingRelease> = inside
         .filter_map(|op| ttg::RingRelease::cast(module, op))
         .filter(|release| rings::operated_on(module, release.0) == Some(ring))
         .collect();
-    let &[release] = &releases[..] else { return false };
-    let slot = rings::slot_of(module, load.src(module));
-    slot.is_some_and(|slot| rings::same_slot(module, slot, release.slot(module)))
-        && module.parent_block(release.0) == Some(block)
-        && module.is_before(load.0, release.0)
+    let &[release] = &releases[..] else { return None };
+    let slot = rings::slot_of(module, load.src(module))?;
+    let of_slot = rings::same_slot(module, slot, release.slot(module));
+    let behind = module.parent_block(release.0) == Some(block) && module.is_before(load.0, release.0);
+    (of_slot && behind).then_some(release)
 }
 
 /// The dots that read a buffer, if nothing else does.

@@ -23,7 +23,7 @@ use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::dialect::{arith, tt, ttg, ttng};
 use tilewright_ir::{
     Attr, AttrKind, Builder, Diagnostic, Encoding, Module, Op, Opcode, SharedKind, Trait, Type, TypeKind,
-    Value, ascend, flow,
+    Value, ascend, flow, marks,
 };
 use tilewright_layout::{SharedLayout, TmaBlock};
 
@@ -32,7 +32,7 @@ use crate::hopper::{tma, user_dots};
 use crate::pass::{Pass, Property};
 use crate::target::TargetInfo;
 use crate::transform::allocate_shared::{buffer_users, is_view};
-use crate::transform::assign_layouts;
+use crate::transform::{assign_layouts, lower_descriptors};
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -111,57 +111,134 @@ fn copies_out(module: &mut Module, target: &TargetInfo) {
     }
 }
 
-/// Turns a load or store through pointers to all elements of a buffer, in order, into one of the buffer.
+/// Turns a load or store through pointers to all elements of a buffer or of a part of it, in order, into one of the buffer or the part. A store
+/// where a mask holds of what was loaded where it holds stays, and is marked: it may become a copy.
 fn whole_access(module: &mut Module, op: Op) {
     if let Some(load) = tt::Load::cast(module, op) {
-        let Some(buffer) = whole(module, load.ptr(module)).filter(|_| load.mask(module).is_none()) else {
+        let Some(part) = pointed_part(module, load.ptr(module)).filter(|_| load.mask(module).is_none()) else {
             return;
         };
         let result = load.result(module);
         let ty = module.value_type(result);
         let mut b = Builder::before(module, op);
+        let buffer = part.view(&mut b);
         let loaded = ttg::LocalLoad::build(&mut b, buffer, None, ty).result(b.module);
         module.replace_all_uses(result, loaded);
         module.erase_op(op);
     } else if let Some(store) = tt::Store::cast(module, op) {
-        let Some(buffer) = whole(module, store.ptr(module)).filter(|_| store.mask(module).is_none()) else {
-            return;
-        };
+        let Some(part) = pointed_part(module, store.ptr(module)) else { return };
         let value = store.value(module);
-        ttg::LocalStore::build(&mut Builder::before(module, op), value, buffer);
-        module.erase_op(op);
+        if store.mask(module).is_none() {
+            let mut b = Builder::before(module, op);
+            let buffer = part.view(&mut b);
+            ttg::LocalStore::build(&mut b, value, buffer);
+            module.erase_op(op);
+        } else if tt::Load::of(module, value).is_some_and(|load| load.mask(module) == store.mask(module)) {
+            let ty = module.value_type(store.ptr(module));
+            let pointers = part.pointers(&mut Builder::before(module, op), ty);
+            module.set_operand(op, 0, pointers);
+            let mark = module.attr(AttrKind::Unit);
+            module.set_attr(op, marks::FILLS, mark);
+        }
     }
 }
 
-/// The buffer of which these are pointers to all elements, each at its own index.
-fn whole(module: &Module, ptr: Value) -> Option<Value> {
+/// A part of a buffer.
+struct Part {
+    buffer: Value,
+    begins: Vec<i32>,
+    shape: Vec<u32>,
+}
+
+impl Part {
+    /// The view of the buffer that shows the part.
+    fn view(&self, b: &mut Builder<'_>) -> Value {
+        let ty = b.module.value_type(self.buffer);
+        let TypeKind::MemDesc { shape, element, encoding, memory_space, mutable, alloc_shape } =
+            b.module.type_kind(ty).clone()
+        else {
+            return self.buffer;
+        };
+        if shape[..] == self.shape[..] {
+            return self.buffer;
+        }
+        let alloc_shape = Some(alloc_shape.unwrap_or(shape));
+        let shape = self.shape[..].into();
+        let kind = TypeKind::MemDesc { shape, element, encoding, memory_space, mutable, alloc_shape };
+        let view = b.module.ty(kind);
+        ttg::MemdescSubslice::build(b, self.buffer, self.begins.clone(), view).result(b.module)
+    }
+
+    /// Pointers to the elements of the view.
+    fn pointers(&self, b: &mut Builder<'_>, ty: Type) -> Value {
+        let view = self.view(b);
+        let index = |(d, &n): (usize, &u32)| {
+            let range = lower_descriptors::range(b, n);
+            lower_descriptors::along(b, range, d, &self.shape)
+        };
+        let indices: Vec<Value> = self.shape.iter().enumerate().map(index).collect();
+        ttg::LocalPtr::build(b, view, &indices, ty).result(b.module)
+    }
+}
+
+/// The part of a buffer of which these are pointers to all elements, each at its own place. It consists of whole tiles of any swizzle, where it is
+/// not the whole buffer.
+fn pointed_part(module: &Module, ptr: Value) -> Option<Part> {
     let pointers = ttg::LocalPtr::of(module, ptr)?;
     let buffer = pointers.src(module);
-    let shape = module.shape(module.value_type(buffer))?;
-    let all = module.shape(module.value_type(ptr))? == shape
-        && (0..shape.len()).all(|d| counts(module, pointers.indices(module)[d], d, shape[d]));
-    all.then_some(buffer)
+    let whole = module.value_type(buffer);
+    let of = module.shape(whole)?;
+    let shape = module.shape(module.value_type(ptr)).filter(|shape| shape.len() == of.len())?;
+    let indices = pointers.indices(module).iter().zip(shape).enumerate();
+    let begins: Option<Vec<i32>> =
+        indices.map(|(d, (&index, &n))| range_start(module, index, d, n)).collect();
+    let begins = begins?;
+    if shape != of {
+        let row = *shape.last()? * module.bits(whole).max(8) / 8;
+        let rows = shape.split_last()?.1;
+        let tiles = row.is_multiple_of(128) && rows.last()?.is_multiple_of(8);
+        let inside = begins.iter().zip(shape).zip(of).all(|((&begin, &n), &of)| {
+            u32::try_from(begin).is_ok_and(|begin| begin.is_multiple_of(n) && begin + n <= of)
+        });
+        let given = module.encoding(whole).is_some();
+        if !tiles || !inside || given {
+            return None;
+        }
+    } else if begins.iter().any(|&begin| begin != 0) {
+        return None;
+    }
+    Some(Part { buffer, begins, shape: shape.to_vec() })
 }
 
-/// Whether the elements of a value are their own indices along a dimension of this extent.
-fn counts(module: &Module, value: Value, dim: usize, extent: u32) -> bool {
-    let constant = tt::Splat::of(module, value).map_or(value, |splat| splat.src(module));
-    extent == 1 && module.constant_int(constant) == Some(0) || is_range(module, value, dim, extent)
-}
-
-/// Whether a value is a range from 0 along a dimension, the same along all others.
-fn is_range(module: &Module, value: Value, dim: usize, extent: u32) -> bool {
+/// Where a value begins to count along a dimension of this extent, if it does, the same along all others.
+fn range_start(module: &Module, value: Value, dim: usize, extent: u32) -> Option<i32> {
     if let Some(range) = tt::MakeRange::of(module, value) {
-        return dim == 0 && range.start(module) == 0 && range.end(module) == extent as i32;
+        let counts = dim == 0 && range.end(module).checked_sub(range.start(module)) == Some(extent as i32);
+        return counts.then(|| range.start(module));
     }
     if let Some(broadcast) = tt::Broadcast::of(module, value) {
-        return is_range(module, broadcast.src(module), dim, extent);
+        return range_start(module, broadcast.src(module), dim, extent);
     }
     if let Some(expand) = tt::ExpandDims::of(module, value) {
         let axis = expand.axis(module) as usize;
-        return axis != dim && is_range(module, expand.src(module), dim - usize::from(axis < dim), extent);
+        let before = dim - usize::from(axis < dim);
+        return if axis == dim { None } else { range_start(module, expand.src(module), before, extent) };
     }
-    false
+    if let Some(sum) = arith::Addi::of(module, value) {
+        let (a, b) = (sum.lhs(module), sum.rhs(module));
+        let moved = |range, by| {
+            let by = i32::try_from(splat_int(module, by)?).ok()?;
+            range_start(module, range, dim, extent)?.checked_add(by)
+        };
+        return moved(a, b).or_else(|| moved(b, a));
+    }
+    splat_int(module, value).filter(|_| extent == 1).and_then(|at| i32::try_from(at).ok())
+}
+
+/// The integer that all elements of a value are.
+fn splat_int(module: &Module, value: Value) -> Option<i64> {
+    let scalar = tt::Splat::of(module, value).map_or(value, |splat| splat.src(module));
+    module.constant_int(scalar)
 }
 
 /// A view of a buffer, or the buffer; and whether it is transposed.

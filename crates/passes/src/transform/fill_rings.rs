@@ -7,9 +7,10 @@
 //! - by asynchronous copies of threads, if each time what is stored has been loaded through pointers, and can be copied (`cp.async`);
 //! - by stores, otherwise.
 //!
-//! Only rings whose ends are different warps are left here ([`order_rings`](super::order_rings)). A field is copied to once between the
+//! Only rings whose ends are different warps are left here ([`order_rings`](super::order_rings)). Each part of a field is copied to once between the
 //! acquire of a slot and its commit, in their block: copies have no order among themselves. What is loaded is used for nothing else, and
-//! copied where it was stored: nothing between writes memory, but a wait for the slot may stand there.
+//! copied where it was stored: nothing between writes memory, but a wait for the slot may stand there. Elements that a store's mask leaves out have no value
+//! in a slot that has been acquired anew: a copy makes them zero.
 //!
 //! The rings are marked as the kernel's own for the passes behind, which make others.
 //!
@@ -26,9 +27,10 @@
 
 use tilewright_ir::dialect::{tt, ttg};
 use tilewright_ir::effects::effects;
-use tilewright_ir::{AttrKind, Builder, Diagnostic, Module, Op, marks};
+use tilewright_ir::{AttrKind, Builder, Diagnostic, Module, Op, Value, marks};
 
-use crate::analysis::rings::{self, Ring};
+use crate::analysis::local_pointers;
+use crate::analysis::rings::{self, Ring, guards};
 use crate::hopper::tma;
 use crate::pass::{Pass, Property};
 use crate::transform::allocate_shared::buffer_users;
@@ -56,73 +58,94 @@ pub fn run(module: &mut Module, async_copy: bool) -> Result<(), Diagnostic> {
         let ring = Ring::of(module, create)?;
         for field in &ring.fields {
             let Some(stores) = stores(module, &ring, field.alloc) else { continue };
-            let blocks: Option<Vec<_>> = stores.iter().map(|&s| block(module, s)).collect();
+            let blocks: Option<Vec<_>> = stores.iter().map(|s| block(module, s)).collect();
             if let Some(blocks) = blocks {
-                stores.into_iter().zip(blocks).for_each(|(store, load)| copy_block(module, store, load));
+                stores.into_iter().zip(blocks).for_each(|(store, load)| copy_block(module, &store, load));
                 continue;
             }
-            let loads: Option<Vec<_>> = stores.iter().map(|&s| pointers(module, s)).collect();
-            if let Some(loads) = loads.filter(|_| async_copy) {
-                stores
-                    .into_iter()
-                    .zip(loads)
-                    .for_each(|(store, load)| user_copies::by_copy(module, store, load));
+            let loads: Option<Vec<_>> = stores.iter().map(|s| pointers(module, s)).collect();
+            for (store, load) in stores.into_iter().zip(loads.filter(|_| async_copy).into_iter().flatten()) {
+                user_copies::by_copy(module, store.op, store.value, store.dst, load);
             }
         }
     }
     Ok(())
 }
 
-/// What is written to a field, if these are stores of all of a slot, one between an acquire and its commit.
-fn stores(module: &Module, ring: &Ring, alloc: ttg::LocalAlloc) -> Option<Vec<ttg::LocalStore>> {
-    let users = buffer_users(module, alloc.result(module));
-    let mut rings = users.iter().filter(|&&op| ttg::RingCreate::cast(module, op).is_some());
-    if rings.nth(1).is_some() {
-        return None;
+/// A store of all elements of a view.
+struct Store {
+    op: Op,
+    value: Value,
+    dst: Value,
+}
+
+impl Store {
+    /// What an operation stores, if it is such a store: to a view, or through pointers to all of its elements.
+    fn new(module: &Module, op: Op) -> Option<Store> {
+        if let Some(store) = ttg::LocalStore::cast(module, op) {
+            return Some(Store { op, value: store.src(module), dst: store.dst(module) });
+        }
+        let store = tt::Store::cast(module, op).filter(|_| module.op_attr(op, marks::FILLS).is_some())?;
+        let &[dst] = &local_pointers::buffers(module, store.ptr(module))?[..] else { return None };
+        Some(Store { op, value: store.value(module), dst })
     }
-    let writers = users.into_iter().filter(|&op| rings::writes(module, op, alloc));
-    let stores: Option<Vec<_>> = writers.map(|op| ttg::LocalStore::cast(module, op)).collect();
-    let stores = stores.filter(|stores| !stores.is_empty())?;
-    let mut acquires = Vec::new();
-    for &store in &stores {
-        let slot = ttg::MemdescIndex::of(module, store.dst(module))?.index(module);
-        let of_slot =
-            |op: Op| ring.uses.contains(&op) && rings::same_slot(module, module.operands(op)[1], slot);
-        let mut before = std::iter::successors(module.prev_op(store.0), |&op| module.prev_op(op));
-        let acquire = before.find(|&op| of_slot(op))?;
-        let mut behind = std::iter::successors(module.next_op(store.0), |&op| module.next_op(op));
-        let commit = behind.find(|&op| of_slot(op))?;
-        let is_between = ttg::RingAcquire::cast(module, acquire).is_some()
-            && ttg::RingCommit::cast(module, commit).is_some();
-        if !is_between || acquires.contains(&acquire) {
+}
+
+/// What fills a field, if these are such stores, of parts that are apart between an acquire and its commit.
+fn stores(module: &Module, ring: &Ring, alloc: ttg::LocalAlloc) -> Option<Vec<Store>> {
+    let users = buffer_users(module, alloc.result(module));
+    let mut stores: Vec<Store> = Vec::new();
+    let mut acquires: Vec<ttg::RingAcquire> = Vec::new();
+    // What a mask leaves out may be what somebody has put there at another time.
+    let mut kept = alloc.src(module).is_some();
+    for op in users.into_iter().filter(|&op| rings::writes(module, op, alloc)) {
+        kept |= guards::is_unguarded(module, op, alloc);
+        if !guards::fills(module, op, ring.create, alloc) {
+            continue;
+        }
+        let acquire = guards::acquired(module, op, ring.create)?;
+        let store = Store::new(module, op)?;
+        let slot = rings::slot_of(module, store.dst)?;
+        let of_ring = |&op: &Op| ring.uses.contains(&op);
+        let mut behind = std::iter::successors(module.next_op(op), |&op| module.next_op(op));
+        let commit = ttg::RingCommit::cast(module, behind.find(of_ring)?)?;
+        let of_slot = [acquire.slot(module), commit.slot(module)];
+        let same_block = module.parent_block(acquire.0) == module.parent_block(op);
+        let mut others = stores.iter().zip(&acquires).filter(|(_, a)| **a == acquire);
+        if !same_block
+            || !of_slot.iter().all(|&other| rings::same_slot(module, slot, other))
+            || !others.all(|(other, _)| guards::are_apart(module, other.dst, store.dst))
+        {
             return None;
         }
+        stores.push(store);
         acquires.push(acquire);
     }
-    Some(stores)
+    let masked = stores.iter().any(|store| tt::Store::cast(module, store.op).is_some());
+    (!stores.is_empty() && !(masked && kept)).then_some(stores)
 }
 
 /// The load of a block that a store puts into a slot, if the copy engine can put it there.
-fn block(module: &Module, store: ttg::LocalStore) -> Option<tt::DescriptorLoad> {
+fn block(module: &Module, store: &Store) -> Option<tt::DescriptorLoad> {
     let load = tt::DescriptorLoad::cast(module, source(module, store)?)?;
-    let (desc, slot) = (load.desc(module), module.value_type(store.dst(module)));
+    let (desc, slot) = (load.desc(module), module.value_type(store.dst));
     let block = tma::block_type(module, desc).filter(|_| tma::is_encoded(module, desc))?;
     let fits = module.encoding(block) == module.encoding(slot)
         && module.shape(block) == module.shape(slot)
         && module.element_type(block) == module.element_type(slot)
-        && tma::begins_aligned(module, store.dst(module));
+        && tma::begins_aligned(module, store.dst);
     fits.then_some(load)
 }
 
 /// The load through pointers that a store puts into a slot, if threads can copy it there.
-fn pointers(module: &Module, store: ttg::LocalStore) -> Option<tt::Load> {
+fn pointers(module: &Module, store: &Store) -> Option<tt::Load> {
     let load = tt::Load::cast(module, source(module, store)?)?;
     schedule::can_copy(module, load.0).then_some(load)
 }
 
 /// What gives the stored value, if nothing but the store uses that and nothing stands between that a copy may not pass.
-fn source(module: &Module, store: ttg::LocalStore) -> Option<Op> {
-    let mut value = store.src(module);
+fn source(module: &Module, store: &Store) -> Option<Op> {
+    let mut value = store.value;
     loop {
         if module.uses(value).len() != 1 {
             return None;
@@ -135,11 +158,11 @@ fn source(module: &Module, store: ttg::LocalStore) -> Option<Op> {
     let op = module.defining_op(value)?;
     let between = std::iter::successors(module.next_op(op), |&op| module.next_op(op));
     let passes = |op: &Op| ttg::RingAcquire::cast(module, *op).is_some() || !effects(module, *op).writes;
-    let stands = between.take_while(|&op| op != store.0).all(|op| {
+    let stands = between.take_while(|&op| op != store.op).all(|op| {
         // Other fields are filled there.
-        passes(&op) || ttg::LocalStore::cast(module, op).is_some() || is_copy(module, op)
+        passes(&op) || Store::new(module, op).is_some() || is_copy(module, op)
     });
-    (module.parent_block(op) == module.parent_block(store.0) && stands).then_some(op)
+    (module.parent_block(op) == module.parent_block(store.op) && stands).then_some(op)
 }
 
 /// Whether an operation is a copy to shared memory that another store has become.
@@ -148,10 +171,10 @@ fn is_copy(module: &Module, op: Op) -> bool {
         || ttg::AsyncCopyGlobalToLocal::cast(module, op).is_some()
 }
 
-fn copy_block(module: &mut Module, store: ttg::LocalStore, load: tt::DescriptorLoad) {
-    let (desc, coord, dst) = (load.desc(module), load.indices(module).to_vec(), store.dst(module));
+fn copy_block(module: &mut Module, store: &Store, load: tt::DescriptorLoad) {
+    let (desc, coord, dst) = (load.desc(module), load.indices(module).to_vec(), store.dst);
     let (cache, evict) = (load.cache(module), load.evict(module));
-    let mut b = Builder::before(module, store.0);
+    let mut b = Builder::before(module, store.op);
     ttg::AsyncCopyBlockToLocal::build(&mut b, desc, &coord, dst, None, cache, evict);
-    user_copies::erase_store(module, store);
+    user_copies::erase_store(module, store.op, store.value);
 }

@@ -64,21 +64,20 @@ fn copy(module: &mut Module, target: &TargetInfo, store: ttg::LocalStore) -> Res
     if let Some(why) = schedule::why_no_copy(module, load) {
         return wrong(module, why);
     }
-    by_copy(module, store, load);
+    by_copy(module, store.0, store.src(module), store.dst(module), load);
     Ok(())
 }
 
-/// Puts an asynchronous copy in the place of a store of what was loaded.
-pub(super) fn by_copy(module: &mut Module, store: ttg::LocalStore, load: tt::Load) {
-    let (ptr, mask, dst) = (load.ptr(module), load.mask(module), store.dst(module));
-    async_copies::of_load(&mut Builder::before(module, store.0), load, ptr, mask, dst);
-    erase_store(module, store);
+/// Puts an asynchronous copy to `dst` in the place of a store of a value, which was loaded.
+pub(super) fn by_copy(module: &mut Module, store: Op, value: Value, dst: Value, load: tt::Load) {
+    let (ptr, mask) = (load.ptr(module), load.mask(module));
+    async_copies::of_load(&mut Builder::before(module, store), load, ptr, mask, dst);
+    erase_store(module, store, value);
 }
 
-/// Erases a store that has become a copy, with the load and the conversions that nothing else uses.
-pub(super) fn erase_store(module: &mut Module, store: ttg::LocalStore) {
-    let mut dead: Vec<Op> = vec![store.0];
-    let mut value = store.src(module);
+/// Erases a store of a value that has become a copy, with the load and the conversions that nothing else uses.
+pub(super) fn erase_store(module: &mut Module, store: Op, mut value: Value) {
+    let mut dead: Vec<Op> = vec![store];
     while let Some(op) = module.defining_op(value) {
         dead.push(op);
         match ttg::ConvertLayout::cast(module, op) {

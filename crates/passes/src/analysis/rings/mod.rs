@@ -11,12 +11,13 @@
 //! So do the readers' needs: what reads through the asynchronous proxy (`wgmma`, TMA) must be told of ordinary writes by a
 //! fence.
 
+pub mod guards;
 pub mod position;
 
 use tilewright_ir::dialect::ttg;
 use tilewright_ir::effects::resource;
 use tilewright_ir::opdef::{Access, Completion, Proxy, Resource};
-use tilewright_ir::{Builder, Diagnostic, Module, Op, Opcode, Type, TypeKind, Value, marks};
+use tilewright_ir::{Builder, Diagnostic, Module, Op, Opcode, Shape, Type, TypeKind, Value, marks};
 
 use crate::analysis::{local_pointers, scope};
 use crate::hopper::multicast;
@@ -183,8 +184,19 @@ pub fn field(b: &mut Builder<'_>, slot: Type, slots: u32) -> Value {
     ttg::LocalAlloc::build(b, None, ty).result(b.module)
 }
 
-/// Makes the views of a buffer mutable, for a slot of a ring that takes its place.
-pub fn make_mutable(module: &mut Module, buffer: Value) {
+/// Puts a slot of a ring, or a part of one, in the place of a buffer: views of it are mutable, and know what they are parts of.
+pub fn replace_buffer(module: &mut Module, alloc: ttg::LocalAlloc, slot: Value) {
+    adapt_views(module, alloc.result(module), slot);
+    module.replace_op(alloc.0, &[slot]);
+}
+
+/// Gives the views of a buffer the types that views of `whole` have.
+fn adapt_views(module: &mut Module, buffer: Value, whole: Value) {
+    let TypeKind::MemDesc { shape: of, alloc_shape: all, .. } =
+        module.type_kind(module.value_type(whole)).clone()
+    else {
+        return;
+    };
     for u in module.uses(buffer).to_vec() {
         if !is_view(module, u.op) {
             continue;
@@ -193,13 +205,26 @@ pub fn make_mutable(module: &mut Module, buffer: Value) {
         if let TypeKind::MemDesc { shape, element, encoding, memory_space, alloc_shape, .. } =
             module.type_kind(module.value_type(view)).clone()
         {
+            let alloc_shape = match ttg::MemdescTrans::cast(module, u.op) {
+                Some(trans) => all.as_ref().map(|all| turned(all, &trans.order(module))),
+                None if ttg::MemdescSubslice::cast(module, u.op).is_some() => {
+                    Some(all.clone().unwrap_or_else(|| of.clone()))
+                }
+                None => alloc_shape,
+            };
             let kind =
                 TypeKind::MemDesc { shape, element, encoding, memory_space, mutable: true, alloc_shape };
             let ty = module.ty(kind);
             module.set_value_type(view, ty);
         }
-        make_mutable(module, view);
+        adapt_views(module, view, view);
     }
+}
+
+/// The last dimensions of a shape in this order.
+pub(crate) fn turned(shape: &Shape, order: &[i32]) -> Shape {
+    let leading = shape.len().saturating_sub(order.len());
+    order.iter().filter_map(|&d| shape.get(leading + d as usize).copied()).collect()
 }
 
 impl Ring {
@@ -315,6 +340,7 @@ impl Ring {
         let mut found: Option<Transport> = None;
         let mut reads = vec![Reads::default(); self.readers.len()];
         for op in buffer_users(module, alloc.result(module)) {
+            let fills = guards::fills(module, op, self.create, alloc);
             let Some(def) = module.def(op) else {
                 return Err(wrong(
                     module,
@@ -328,6 +354,7 @@ impl Ring {
                     continue;
                 }
                 match (effect.access, effect.completion) {
+                    (Access::Write, _) if !fills => {}
                     (Access::Write, completion) => {
                         let transport = match completion {
                             Completion::Mbarrier => Transport::Blocks,

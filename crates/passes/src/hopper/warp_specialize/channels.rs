@@ -281,8 +281,7 @@ pub(super) fn consume(module: &mut Module, channels: &[Channel], positions: &Pos
             let mut b = Builder::before(module, load.op());
             let view = ttg::MemdescIndex::build(&mut b, field, slot, ty).result(b.module);
             for a in buffers(module, load, ty) {
-                rings::make_mutable(module, a.result(module));
-                module.replace_op(a.0, &[view]);
+                rings::replace_buffer(module, a, view);
             }
             let value = load.result(module);
             if !module.is_unused(value) {

@@ -199,6 +199,8 @@ struct Access {
     bits: u32,
     /// Whether it goes to single elements of a buffer, here and there: in whatever encoding, as many accesses of words.
     scattered: bool,
+    /// Whether it is a store to shared memory.
+    shared: bool,
 }
 
 struct Assigner<'a> {
@@ -386,6 +388,12 @@ impl Assigner<'_> {
         let (Some(own), Some(there)) = (layout(access.own), layout(enc)) else { return false };
         if access.scattered {
             return there.num_registers() <= own.num_registers();
+        }
+        // A conversion would itself store to shared memory, run by run.
+        if access.shared {
+            let axis = there.order().first().map_or(0, |&d| usize::from(d));
+            let run = there.contig_along(axis).min(self.target.max_vector_bytes * 8 / access.bits);
+            return Self::access_width(access, &there) == run.max(1);
         }
         let cost = Self::access_cost(access, shape, &own);
         // A conversion costs instructions too, but for words that a thread has one by one (the pairs of a product in 16 bits)

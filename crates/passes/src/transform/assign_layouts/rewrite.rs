@@ -14,7 +14,7 @@ use super::roots::raw_layouts;
 use super::wgmma::is_warp_group_encoding;
 use super::{Assigner, Unit};
 use crate::analysis::axis::pointer_of;
-use crate::analysis::{encoding_choice, encoding_inference, scratch};
+use crate::analysis::{encoding_choice, encoding_inference, rings, scratch};
 use crate::branches;
 use crate::target::{MmaKind, dot_kind};
 
@@ -597,7 +597,7 @@ impl<'a> Rewriter<'a> {
     }
 
     pub(super) fn transposed_type(&mut self, buffer: Value, order: &[i32]) -> tilewright_ir::Type {
-        let TypeKind::MemDesc { shape, element, encoding, memory_space, mutable, .. } =
+        let TypeKind::MemDesc { shape, element, encoding, memory_space, mutable, alloc_shape } =
             self.m().type_kind(self.m().value_type(buffer)).clone()
         else {
             unreachable!("a buffer has a memdesc type")
@@ -610,15 +610,9 @@ impl<'a> Rewriter<'a> {
             },
             _ => e,
         });
-        let shape = order.iter().map(|&d| shape[d as usize]).collect();
-        self.a.module.ty(TypeKind::MemDesc {
-            shape,
-            element,
-            encoding,
-            memory_space,
-            mutable,
-            alloc_shape: None,
-        })
+        let shape = rings::turned(&shape, order);
+        let alloc_shape = alloc_shape.map(|all| rings::turned(&all, order));
+        self.a.module.ty(TypeKind::MemDesc { shape, element, encoding, memory_space, mutable, alloc_shape })
     }
 
     // ---- copies in other encodings ----------------------------------------------------------------------------

@@ -338,8 +338,9 @@ impl Assigner<'_> {
                 .collect();
             let wanted = vec[order[0] as usize];
             let own = self.default_encoding(&shape, bits); // replaced below
+            let shared = self.module.is_shared_pointer(ty) && tt::Store::cast(self.module, op).is_some();
             let scattered = self.module.is_shared_pointer(ty) && facts.dims.iter().all(|d| d.contiguity == 0);
-            self.accesses.insert(op, Access { own, fast: order[0], vec, bits, scattered });
+            self.accesses.insert(op, Access { own, fast: order[0], vec, bits, scattered, shared });
             let stored = tt::Store::cast(self.module, op).map(|s| s.value(self.module));
             let key = (
                 shape,

@@ -92,7 +92,12 @@ pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
     let mut cluster_barriers: Vec<(ttg::WarpSpecialize, Op)> = Vec::new();
     for &create in &creates {
         release::place(module, &Ring::of(module, create)?);
-        let mut lowering = Lowering::new(module, Ring::of(module, create)?)?;
+    }
+    // Who fills a field that several rings have is seen while all of them are there.
+    let rings: Vec<Ring> = creates.iter().map(|&create| Ring::of(module, create)).collect::<Result<_, _>>()?;
+    for ring in rings {
+        let create = ring.create;
+        let mut lowering = Lowering::new(module, ring)?;
         // An acquire looks for its commit, which must still be there.
         let is_acquire = |m: &Module, op| ttg::RingAcquire::cast(m, op).is_some();
         let (acquires, others): (Vec<Op>, Vec<Op>) =

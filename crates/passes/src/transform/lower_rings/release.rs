@@ -1,7 +1,8 @@
 //! Puts the release of a slot behind the wait for the asynchronous dots that read it.
 //!
 //! A `ttg.ring_release` stands where the program has read the slot; that reading may still be under way (but where the kernel issues its
-//! dots itself, and waits for them before it releases their slots). A dot that is still
+//! dots itself, and waits for them before it releases their slots). One of the kernel's own that stands later goes up to the last reading: nobody
+//! else's work depends on what is between. A dot that is still
 //! under way when the iteration ends is waited for in the next one: the slot before the current one is released there, and
 //! the last one after the loop.
 //!
@@ -19,8 +20,9 @@
 use tilewright_ir::dialect::{arith, scf, ttg, ttng};
 use tilewright_ir::{Block, Builder, Module, Op, Type, Value, ValueDef};
 
-use crate::analysis::rings::{Ring, position};
+use crate::analysis::rings::{self, Place, Ring, guards, position};
 use crate::hopper::user_dots;
+use crate::transform::allocate_shared::{buffer_users, is_view};
 
 /// Moves the releases of a ring that stand too early.
 pub(super) fn place(module: &mut Module, ring: &Ring) {
@@ -42,14 +44,48 @@ enum Done {
     Next(Op),
 }
 
+/// The operation of its block behind which a release may stand as far as other accesses than dots' go: where it is, or, of a kernel's own ring, the last one
+/// before it that is on the ring or touches a field. The writer need not wait for what else the program does there.
+fn last_access(module: &Module, ring: &Ring, release: ttg::RingRelease, block: Block) -> Op {
+    // Products that the kernel issues it waits for itself.
+    let inside = || module.block_ops(block).flat_map(|op| module.all_ops(op));
+    if !ring.is_own || inside().any(|op| user_dots::is_authored(module, op)) {
+        return release.0;
+    }
+    let mut touching: Vec<Op> = ring.uses.clone();
+    touching.extend(module.operands(release.0).iter().filter_map(|&v| module.defining_op(v)));
+    for field in &ring.fields {
+        let users = buffer_users(module, field.alloc.result(module));
+        let elsewhere = |op: Op| !(is_view(module, op) || is_known(module, op) && module.parent_block(op) == Some(block));
+        touching.extend(users.into_iter().filter(|&op| elsewhere(op)));
+    }
+    let here = touching.into_iter().filter_map(|op| module.ancestor_in_block(block, op));
+    let before = here.filter(|&op| module.is_before(op, release.0));
+    before.reduce(|a, b| if module.is_before(a, b) { b } else { a }).unwrap_or(release.0)
+}
+
+/// Whether an operation is a dot, of which is known where it has read, a wait for dots, or makes pointers.
+fn is_known(module: &Module, op: Op) -> bool {
+    let dot = ttng::WarpGroupDot::cast(module, op).filter(|d| !user_dots::is_authored(module, d.0));
+    let wait = ttng::WarpGroupDotWait::cast(module, op).is_some();
+    dot.is_some() || wait || ttg::LocalPtr::cast(module, op).is_some()
+}
+
+/// Whether a ring keeps writes away from what an operand shows to warps at this place. (A ring that a pass made does from all its fields.)
+fn guards(module: &Module, ring: &Ring, operand: Value, reader: &Place) -> bool {
+    ring.holds(module, operand)
+        && (!ring.is_own || guards::of(module, operand, reader).rings.contains(&ring.create))
+}
+
 fn behind_dots(module: &mut Module, ring: &Ring, release: ttg::RingRelease, block: Block) {
+    let reader = rings::place(module, release.0);
     let dots: Vec<ttng::WarpGroupDot> = module
         .block_ops(block)
         .filter_map(|op| ttng::WarpGroupDot::cast(module, op))
         .filter(|d| !user_dots::is_authored(module, d.0))
-        .filter(|d| [d.a(module), d.b(module)].iter().any(|&v| ring.holds(module, v)))
+        .filter(|d| [d.a(module), d.b(module)].iter().any(|&v| guards(module, ring, v, &reader)))
         .collect();
-    let mut late = release.0;
+    let mut late = last_access(module, ring, release, block);
     let mut next: Option<Op> = None;
     for dot in dots {
         match done(module, block, dot) {

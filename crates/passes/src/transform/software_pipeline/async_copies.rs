@@ -127,8 +127,7 @@ pub fn read_slots(m: &mut Module, copies: &[Copy], anchor: Op, slot: Value) {
             if let Some(a) = ttg::LocalAlloc::cast(m, u.op)
                 && m.encoding(m.value_type(a.result(m))) == ring_encoding
             {
-                rings::make_mutable(m, a.result(m));
-                m.replace_op(u.op, &[view]);
+                rings::replace_buffer(m, a, view);
             }
         }
         if !m.is_unused(value) {
