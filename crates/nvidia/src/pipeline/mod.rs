@@ -22,10 +22,10 @@ use tilewright_passes::hopper::{
 };
 use tilewright_passes::pass::{DCE, Row};
 use tilewright_passes::transform::{
-    allocate_shared, arrange_buffers, assign_layouts, async_loads, decompose_scaled_dots, explain_dots,
-    fill_rings, global_barriers, inline_calls, legalize_dots, lower_descriptors, lower_rings, membar,
-    named_barriers, order_rings, persistent_programs, raise_to_descriptors, sink_lane_sums,
-    software_pipeline, unroll_loops, user_copies,
+    allocate_shared, arrange_buffers, assign_layouts, async_loads, decompose_scaled_dots, early_commits,
+    explain_dots, fill_rings, global_barriers, inline_calls, legalize_dots, lower_descriptors, lower_rings,
+    membar, named_barriers, order_rings, persistent_programs, raise_to_descriptors, sink_lane_sums,
+    sink_pointers, software_pipeline, unroll_loops, user_copies,
 };
 
 /// Each pass, and why it stands where it does.
@@ -102,6 +102,14 @@ pub static PASSES: &[Row] = &[
     Row {
         pass: read_slots::PASS,
         why: "the same; dots read buffers since they have layouts, and are not yet scheduled",
+    },
+    Row {
+        pass: early_commits::PASS,
+        why: "which slots threads fill is known, and nobody waits for products yet, whose results would be wanted earlier",
+    },
+    Row {
+        pass: sink_pointers::PASS,
+        why: "layouts say how many registers they take; loops are not yet divided or scheduled",
     },
     Row {
         pass: warp_specialize::PASS,
