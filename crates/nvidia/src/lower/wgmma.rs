@@ -25,7 +25,7 @@ use std::ops::Range;
 
 use tilewright_ir as ir;
 use tilewright_ir::FloatKind;
-use tilewright_ir::dialect::ttng;
+use tilewright_ir::dialect::{scf, ttg, ttng};
 use tilewright_ir::{flow, marks};
 use tilewright_layout::{Encoding, RegisterFinder, SharedLayout, WgmmaOperand};
 use tilewright_llvm::{BinOp, Builder, CastOp, Effect, Ty, Value};
@@ -94,7 +94,8 @@ struct Product {
     left: Left,
     right: Operand,
     /// Whether descriptors are made in front of their instructions. Those of buffers that stay where they are leave loops otherwise,
-    /// which pays for a few (the queries of attention) but not for as many as a kernel may have that issues its products itself.
+    /// which pays for a few (the queries of attention) but not for as many as a kernel may have that issues its products itself, or
+    /// whose rings have one slot.
     late_descriptors: bool,
 }
 
@@ -115,6 +116,46 @@ struct Operands {
     /// What is there before, for each result that is not written only.
     before: Vec<(usize, Value)>,
     inputs: Vec<(char, Value)>,
+}
+
+/// A loop may keep this many descriptors of buffers that stay where they are.
+const MOST_FIXED: u32 = 32;
+
+/// Whether all that a dot reads of shared memory stays where it is in the innermost loop around it, and more does so there than registers are for.
+fn has_many_fixed(m: &ir::Module, dot: ttng::WarpGroupDot) -> bool {
+    let is_loop = |&op: &ir::Op| scf::For::cast(m, op).is_some() || scf::While::cast(m, op).is_some();
+    let mut around = std::iter::successors(m.parent_op(dot.0), |&op| m.parent_op(op));
+    let Some(l) = around.find(is_loop) else { return false };
+    let buffers = |dot: ttng::WarpGroupDot| {
+        [dot.a(m), dot.b(m)].into_iter().filter(|&v| !m.is_tensor(m.value_type(v))).collect::<Vec<_>>()
+    };
+    if !buffers(dot).into_iter().all(|v| stays(m, v, l)) {
+        return false;
+    }
+    // One for each step along K, of 32 bytes.
+    let steps = |dot: ttng::WarpGroupDot| {
+        let of = m.value_type(dot.b(m));
+        m.shape(of).map_or(0, |shape| shape[0]) * m.bits(of) / 256
+    };
+    let dots = m.all_ops(l).into_iter().filter_map(|op| ttng::WarpGroupDot::cast(m, op));
+    let fixed = |dot| buffers(dot).into_iter().filter(|&v| stays(m, v, l)).count() as u32 * steps(dot);
+    dots.map(fixed).sum::<u32>() > MOST_FIXED
+}
+
+/// Whether a buffer is the same memory in all iterations of a loop.
+fn stays(m: &ir::Module, buffer: ir::Value, l: ir::Op) -> bool {
+    let Some(op) = m.defining_op(buffer).filter(|&op| m.is_ancestor(l, op)) else {
+        return !m
+            .value_block(buffer)
+            .and_then(|b| m.block_parent_op(b))
+            .is_some_and(|op| m.is_ancestor(l, op));
+    };
+    let moves = ttg::MemdescIndex::cast(m, op).is_some_and(|index| {
+        let number = index.index(m);
+        m.constant_int(number).is_none() && m.defining_op(number).is_none_or(|op| m.is_ancestor(l, op))
+    });
+    let whole = m.operands(op).first().copied();
+    ttg::LocalAlloc::cast(m, op).is_some() || !moves && whole.is_some_and(|v| stays(m, v, l))
 }
 
 /// The descriptor of a tile: that of the first tile, moved.
@@ -325,7 +366,7 @@ impl Lower<'_, '_> {
         };
         let group = (warps_n > 1).then_some((warps_m.ilog2(), warps_n));
         let right = self.wgmma_operand(b, 1, n, group)?;
-        let late_descriptors = m.op_attr(op.0, marks::AUTHORED).is_some();
+        let late_descriptors = m.op_attr(op.0, marks::AUTHORED).is_some() || has_many_fixed(m, op);
         let mut product = Product { inst, n, left, right, late_descriptors };
 
         let mut acc = self.regs(c)?.to_vec();
