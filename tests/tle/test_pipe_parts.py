@@ -20,9 +20,7 @@ def gather(left, right, kv_ptr, index_ptr, n, N: tl.constexpr, HALF: tl.constexp
         first = kv_ptr + tl.where(index >= 0, index, 0)[:, None] * (2 * HALF)
         slot = left.acquire(k)
         x = tl.load(first + column[None, :], there, other=0.0)
-        tl.store(
-            tle.gpu.local_ptr(slot.kv, (rows, tl.broadcast_to(column[None, :], (N, HALF)))), x, there
-        )
+        tl.store(tle.gpu.local_ptr(slot.kv, (rows, tl.broadcast_to(column[None, :], (N, HALF)))), x, there)
         left.commit(k)
         slot = right.acquire(k)
         x = tl.load(first + (HALF + column)[None, :], there, other=0.0)
@@ -32,9 +30,7 @@ def gather(left, right, kv_ptr, index_ptr, n, N: tl.constexpr, HALF: tl.constexp
 
 
 @triton.jit
-def attend(
-    q, left, right, out_desc, n, PART: tl.constexpr, M: tl.constexpr, N: tl.constexpr, HALF: tl.constexpr
-):
+def attend(q, left, right, n, PART: tl.constexpr, M: tl.constexpr, N: tl.constexpr, HALF: tl.constexpr):
     rows = tl.broadcast_to(tl.arange(0, N)[:, None], (N, HALF))
     columns = tl.broadcast_to(tl.arange(0, HALF)[None, :], (N, HALF))
     q_slot = q.wait(0).slot
@@ -69,7 +65,7 @@ def lower_half(
     tle.gpu.copy(q_desc, slot.left, [M, HALF], [0, 0])
     tle.gpu.copy(q_desc, slot.right, [M, HALF], [0, HALF])
     writer.commit(0)
-    acc, pointers, inside = attend(q, left, right, out_desc, n, 0, M, N, HALF)
+    acc, pointers, inside = attend(q, left, right, n, 0, M, N, HALF)
     mine.acquire(0)
     mine.commit(0)
     theirs.wait(0)
@@ -81,7 +77,7 @@ def lower_half(
 def upper_half(
     q, left, right, mine, theirs, out_desc, n, M: tl.constexpr, N: tl.constexpr, HALF: tl.constexpr
 ):
-    acc, pointers, inside = attend(q, left, right, out_desc, n, 1, M, N, HALF)
+    acc, pointers, inside = attend(q, left, right, n, 1, M, N, HALF)
     mine.acquire(0)
     mine.commit(0)
     theirs.wait(0)
@@ -237,7 +233,10 @@ def turned_part(x_ptr, y_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.c
 def test_a_product_of_a_transposed_part(device, monkeypatch, target, part):
     monkeypatch.setenv("TILEWRIGHT_TARGET", target)
     random = np.random.default_rng(part)
-    x, y = random.integers(0, 3, (64, 32)).astype("float16"), random.integers(0, 3, (64, 64)).astype("float16")
+    x, y = (
+        random.integers(0, 3, (64, 32)).astype("float16"),
+        random.integers(0, 3, (64, 64)).astype("float16"),
+    )
     out = device.array(np.zeros((64, 32), "float32"))
     turned_part[(1,)](device.array(x), device.array(y), out, 64, 32, 32, part)
     there = y[32 * part :, 32 * part :][:32, :32]

@@ -30,7 +30,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 // CHECK-NEXT: scf.for
 // CHECK-NOT: tt.addptr
 // CHECK: scf.yield
+// CHECK: arith.cmpi slt
 // CHECK: tt.splat %arg1
 // CHECK: tt.addptr
-// CHECK: arith.cmpi slt
 // CHECK: tt.store

@@ -122,7 +122,7 @@ fn stores(module: &Module, ring: &Ring, alloc: ttg::LocalAlloc) -> Option<Vec<St
         acquires.push(acquire);
     }
     let masked = stores.iter().any(|store| tt::Store::cast(module, store.op).is_some());
-    (!stores.is_empty() && !(masked && kept)).then_some(stores)
+    (!(stores.is_empty() || masked && kept)).then_some(stores)
 }
 
 /// The load of a block that a store puts into a slot, if the copy engine can put it there.
