@@ -69,13 +69,6 @@ def test_numbers(device, grid):
     np.testing.assert_array_equal(device.numpy(out), want)
 
 
-def test_numbers_end(monkeypatch):
-    """A program counts on in 32 bits."""
-    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
-    with pytest.raises(ValueError, match="2147483646 programs along x is too large with persistent=True"):
-        numbers[(2**31 - 2,)](np.zeros(4, np.int32), 4, persistent=True)
-
-
 @triton.jit
 def softmax_of_rows(x, out, columns, BLOCK: tl.constexpr):
     row = tl.program_id(0) * columns
@@ -140,11 +133,3 @@ def test_refused(kernel, arguments, what):
 def test_refused_with_clusters():
     with pytest.raises(Exception, match="not supported yet: persistent=True for kernels of clusters"):
         numbers.warmup(tl.int32, 4, persistent=True, num_ctas=2, target="cuda:90", grid=(1,))
-
-
-@pytest.mark.parametrize(("backend", "target"), [("xesim", "xe:pvc"), ("npusim", "ascend")])
-def test_refused_elsewhere(monkeypatch, backend, target):
-    """By targets whose launches do not know it."""
-    monkeypatch.setenv("TILEWRIGHT_BACKEND", backend)
-    with pytest.raises(Exception, match=f"not supported yet: persistent=True for {target}"):
-        numbers[(1,)](np.zeros(4, np.int32), 4, persistent=True)

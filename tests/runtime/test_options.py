@@ -340,3 +340,22 @@ def test_subnormal_numbers(monkeypatch, flush, result):
     x = np.full(1, -127, np.float32)
     power_of_two[(1,)](x, enable_reflect_ftz=flush)
     assert x[0] == np.float32(result)
+
+
+@triton.jit
+def number(x):
+    tl.store(x + tl.program_id(0), tl.program_id(0))
+
+
+def test_persistent_counts_in_32_bits(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
+    with pytest.raises(ValueError, match="2147483646 programs along x is too large with persistent=True"):
+        number[(2**31 - 2,)](np.zeros(4, np.int32), persistent=True)
+
+
+@pytest.mark.parametrize(("backend", "target"), [("xesim", "xe:pvc"), ("npusim", "ascend")])
+def test_persistent_is_of_gpus_of_nvidia(monkeypatch, backend, target):
+    """Launches of the others do not know it."""
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", backend)
+    with pytest.raises(Exception, match=f"not supported yet: persistent=True for {target}"):
+        number[(1,)](np.zeros(4, np.int32), persistent=True)

@@ -59,6 +59,7 @@ struct Arrivals {
     sent: Vec<(u64, u64, u64)>,
     /// The programs that wait for others of the cluster, and have been told nothing since.
     waiting: FxHashSet<u64>,
+    barriers_met: u64,
 }
 
 /// Buffers begin at a cache line, with one between them.
@@ -157,8 +158,26 @@ impl ClusterMemory {
         arrivals.waiting.len() as u64 == self.programs
     }
 
+    /// How many barriers of the cluster all of its programs have come to.
+    pub fn barriers_met(&self) -> u64 {
+        self.arrivals().barriers_met
+    }
+
+    /// As [`wait`](Self::wait), at a barrier that had not been met when `barriers_met` had: if one has been since, the program may be among those who
+    /// go on, and looks again.
+    pub fn wait_at_barrier(&self, rank: u64, barriers_met: u64) -> bool {
+        let mut arrivals = self.arrivals();
+        if arrivals.barriers_met != barriers_met {
+            return false;
+        }
+        arrivals.waiting.insert(rank);
+        arrivals.waiting.len() as u64 == self.programs
+    }
+
     /// Those that have waited at a barrier of the cluster go on.
     pub fn go_on(&self) {
-        self.arrivals().waiting.clear();
+        let mut arrivals = self.arrivals();
+        arrivals.waiting.clear();
+        arrivals.barriers_met += 1;
     }
 }

@@ -9,7 +9,7 @@ buffers of their shared memory.
 from ..language import core
 from ..language._marker import constexpr_function, jit
 from ..language.standard import sum as _sum_of
-from . import _clustered, _low_latency, _ranks, _transfer
+from . import _clustered, _low_latency, _ranks, _transfer, distributed
 
 
 @constexpr_function
@@ -102,6 +102,10 @@ def make_sharded_tensor(handle, sharding: core.constexpr, shape: core.constexpr 
     :param shape: the shape of the whole tensor; of a block it need not be given. Dimensions that are split divide evenly.
     """
     spec: core.constexpr = sharding
+    # Programs form the clusters of its mesh, whether or not anything moves between them.
+    for d in core.static_range(spec.mesh.ndim):
+        if spec.mesh.dim_levels[d] == "block_cluster":
+            distributed.shard_id(spec.mesh, d)
     if _lies_in_order(handle.dtype, handle.shape):
         core.static_assert(
             shape is not None, "tle.make_sharded_tensor of a pointer needs `shape`, that of the whole tensor"

@@ -158,12 +158,13 @@ pub struct Frame {
     inner: Option<Box<Frame>>,
 }
 
-/// The program comes to a barrier of its cluster, or waits there: those that wait for arrivals of its may do so in vain.
-fn tell_cluster(own: Option<&Own>, comes: bool, met: bool) -> Result<(), FaultBox> {
+/// The program comes to a barrier of its cluster, or waits there: those that wait for arrivals of its may do so in vain. `before` is how many barriers
+/// had been met before it looked whether this one is.
+fn tell_cluster(own: Option<&Own>, comes: bool, met: bool, before: u64) -> Result<(), FaultBox> {
     match own.and_then(Own::cluster) {
         // It is the last to come.
         Some((cluster, _)) if met && comes => cluster.go_on(),
-        Some((cluster, rank)) if !met && cluster.wait(rank) => {
+        Some((cluster, rank)) if !met && cluster.wait_at_barrier(rank, before) => {
             let text = "deadlock: the program waits for all of its cluster, of which others wait at barriers of their own";
             return Err(Box::new(Fault::new(text)));
         }
@@ -345,10 +346,11 @@ impl Frame {
         match instr {
             Instr::Barrier { scope, group, count } => {
                 let comes = self.awaited.is_none();
+                let before = own.and_then(Own::cluster).map_or(0, |(cluster, _)| cluster.barriers_met());
                 let met = self.meet(program, context, *scope, *group, *count);
                 // (What waits beside other partitions is not the program.)
                 if *scope == ProgramScope::Cluster && self.others.is_empty() {
-                    tell_cluster(own, comes, met)?;
+                    tell_cluster(own, comes, met, before)?;
                 }
                 Ok(met)
             }
