@@ -88,6 +88,12 @@ CUresult cuFuncGetAttribute(int *v, int id, void *f) {
   return 0;
 }
 CUresult cuFuncSetAttribute(void *f, int id, int v) { (void)f; note("attribute %d = %d", id, v); return 0; }
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *n, void *f, int threads, size_t bytes) {
+  (void)f;
+  note("resident: %d threads, %d bytes", threads, (int)bytes);
+  *n = 2;
+  return 0;
+}
 
 static void parameters(void *f, void **p) {
   for (int i = 0; i < *(int *)f; i++) {

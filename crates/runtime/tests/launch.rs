@@ -172,6 +172,15 @@ fn large_shared_memory_is_asked_for_and_too_much_refused() {
 }
 
 #[test]
+fn what_is_resident_is_asked_of_the_driver() {
+    let fake = Fake::new();
+    let module = Module::from_cubin(Device::get(0).expect("opens"), CUBIN).expect("loads");
+    let function = module.function("kernel", 1000).expect("fits");
+    assert_eq!(function.resident_blocks(128).expect("says"), 2 * 132);
+    assert!(fake.lines().iter().any(|l| l == "resident: 128 threads, 1000 bytes"));
+}
+
+#[test]
 fn errors_say_what_and_what_to_do() {
     let _fake = Fake::new();
     let device = Device::get(0).expect("opens");
