@@ -223,12 +223,15 @@ def through_one_pointer(x_ptr, at_ptr, n, WHAT: tl.constexpr, N: tl.constexpr):
     elif WHAT == "counted":
         tl.store(x_ptr + i, tl.zeros([N], tl.int32))
         tl.atomic_add(x_ptr + i // 8, tl.full([N], 1, tl.int32), sem="relaxed")
+    elif WHAT == "added to":
+        tl.atomic_add(x_ptr + i, 5)
+        tl.store(x_ptr + (N - 1 - i), i)
     else:
         tl.store(x_ptr + N // 2, n)
         tl.store(x_ptr + i, tl.load(x_ptr + i) + tl.load(x_ptr + N // 2))
 
 
-@pytest.mark.parametrize("what", ["turned", "shifted", "scattered", "counted", "one for all"])
+@pytest.mark.parametrize("what", ["turned", "shifted", "scattered", "counted", "added to", "one for all"])
 @pytest.mark.parametrize("size", [96, 256, 1024])
 def test_order_through_one_pointer(device, what, size):
     x = np.random.default_rng(0).integers(0, 100, size).astype(np.int32)
@@ -244,6 +247,8 @@ def test_order_through_one_pointer(device, what, size):
         want[at] = x
     elif what == "counted":
         want = np.where(np.arange(size) < size // 8, 8, 0)
+    elif what == "added to":
+        want = np.arange(size)[::-1]
     else:
         want[size // 2] = 3
         want = want + 3

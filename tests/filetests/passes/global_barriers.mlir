@@ -372,3 +372,34 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
+// -----
+// What is atomic stores what others store behind it, unless a thread does so by the same pointers. Between atomics there is no barrier.
+// RUN: -global-barriers
+#one = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%x: !tt.ptr<i32>, %other: !tt.ptr<i32>) {
+    %last = arith.constant dense<511> : tensor<512xi32, #one>
+    %i = tt.make_range {end = 512 : i32, start = 0 : i32} : tensor<512xi32, #one>
+    %j = arith.subi %last, %i : tensor<512xi32, #one>
+    %all = tt.splat %x : !tt.ptr<i32> -> tensor<512x!tt.ptr<i32>, #one>
+    %others = tt.splat %other : !tt.ptr<i32> -> tensor<512x!tt.ptr<i32>, #one>
+    %p = tt.addptr %all, %i : tensor<512x!tt.ptr<i32>, #one>, tensor<512xi32, #one>
+    %q = tt.addptr %all, %j : tensor<512x!tt.ptr<i32>, #one>, tensor<512xi32, #one>
+    %u = tt.addptr %others, %j : tensor<512x!tt.ptr<i32>, #one>, tensor<512xi32, #one>
+    // CHECK: tt.atomic_rmw
+    // CHECK-NEXT: tt.store
+    // CHECK-NEXT: tt.store
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.atomic_rmw
+    // CHECK-NEXT: tt.atomic_rmw
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.store
+    %0 = tt.atomic_rmw add, relaxed, gpu, %p, %i {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : (tensor<512x!tt.ptr<i32>, #one>, tensor<512xi32, #one>) -> tensor<512xi32, #one>
+    tt.store %u, %i {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<i32>, #one>
+    tt.store %p, %i {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<i32>, #one>
+    %1 = tt.atomic_rmw add, relaxed, gpu, %q, %i {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : (tensor<512x!tt.ptr<i32>, #one>, tensor<512xi32, #one>) -> tensor<512xi32, #one>
+    %2 = tt.atomic_rmw add, relaxed, gpu, %p, %i {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : (tensor<512x!tt.ptr<i32>, #one>, tensor<512xi32, #one>) -> tensor<512xi32, #one>
+    tt.store %p, %i {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<i32>, #one>
+    tt.return
+  }
+}

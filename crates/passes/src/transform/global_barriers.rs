@@ -14,6 +14,8 @@
 //! come to a barrier in such a loop equally often: it stands before the loop. Where the loop itself stores, too, there is one in it, before the load, if what
 //! is loaded does not decide how often the loop turns, or is what the loop has stored by the same pointer.
 //!
+//! An atomic operation loads and stores: it wants a barrier before it, and a store behind it wants one, unless both are atomic.
+//!
 //! A copy by the copy engine is nobody's store: whatever threads have loaded it may overwrite.
 //!
 //! An atomic operation of the whole program that releases (PTX ISA, "Memory Consistency Model") is made by one thread for all: a
@@ -244,7 +246,8 @@ impl Walk<'_> {
                     || pending.loads.iter().chain(stores).any(|&earlier| self.meet(earlier, op));
                 // (What each thread alone has loaded a copy may still overwrite.)
                 let pending = if settles { self.settle(op, pending) } else { pending };
-                self.and_stored(pending, op)
+                // (The threads wait for each other where they share what was there before.)
+                if waits_inside(m, op) { pending.settled() } else { self.and_stored(pending, op) }
             }
             Some(Opcode::Ttng(ttng::Kind::AsyncTmaCopyLocalToGlobal | ttng::Kind::AsyncTmaReduce)) => {
                 let settles = pending.loaded != Loaded::Nothing
@@ -343,7 +346,13 @@ impl Walk<'_> {
 
     fn is_atomic(&self, op: Op) -> bool {
         let kind = self.module.opcode(op);
-        matches!(kind, Some(Opcode::Tt(tt::Kind::AtomicRmw | tt::Kind::AtomicCas)))
+        matches!(
+            kind,
+            Some(
+                Opcode::Tt(tt::Kind::AtomicRmw | tt::Kind::AtomicCas)
+                    | Opcode::Ttng(ttng::Kind::AsyncTmaReduce)
+            )
+        )
     }
 
     /// What says which places an operation touches, and which thread does; nothing does of those that several threads touch.
@@ -354,7 +363,10 @@ impl Walk<'_> {
             |desc: Value, at: &[Value], block: Value| ([&[desc], at].concat(), m.value_type(block));
         match m.opcode(op)? {
             Opcode::Tt(tt::Kind::Load) => (!self.loads_copies(op)).then(|| of_tensor(tt::Load(op).ptr(m))),
+            // Of copies the one that stores is the one that is atomic.
             Opcode::Tt(tt::Kind::Store) => Some(of_tensor(tt::Store(op).ptr(m))),
+            Opcode::Tt(tt::Kind::AtomicRmw) => Some(of_tensor(tt::AtomicRmw(op).ptr(m))),
+            Opcode::Tt(tt::Kind::AtomicCas) => Some(of_tensor(tt::AtomicCas(op).ptr(m))),
             Opcode::Tt(tt::Kind::DescriptorLoad) => {
                 let load = tt::DescriptorLoad(op);
                 (!self.loads_copies(op)).then(|| of_block(load.desc(m), load.indices(m), load.result(m)))
@@ -385,7 +397,10 @@ impl Walk<'_> {
     }
 
     fn and_stored(&self, pending: Pending, op: Op) -> Pending {
-        pending.or(Pending { stored: self.stores(op), stores: vec![Touch::by(op)], ..Pending::default() })
+        let stores = vec![Touch::by(op)];
+        // What is atomic loads, too.
+        let loads = if self.is_atomic(op) { stores.clone() } else { Vec::new() };
+        pending.or(Pending { stored: self.stores(op), loads, stores, ..Pending::default() })
     }
 
     /// Who stores what a store stores. (Numbers are stored by one for all.)
