@@ -274,3 +274,42 @@ def test_what_calls_touch_is_in_order(device):
     out = device.array(x.copy())
     turned_by_calls[(1,)](out, 256)
     np.testing.assert_array_equal(device.numpy(out), x * 2)
+
+
+@triton.jit(noinline=True)
+def one_of(x_ptr, y_ptr, first):
+    if first:
+        p = x_ptr
+    else:
+        p = y_ptr
+    return p
+
+
+@triton.jit(noinline=True)
+def turn(from_ptr, to_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(to_ptr + (N - 1 - i), tl.load(from_ptr + i))
+
+
+@triton.jit
+def pointers_kernel(x_ptr, y_ptr, n, GIVEN: tl.constexpr, N: tl.constexpr):
+    if GIVEN:
+        turn(x_ptr, x_ptr, N)
+        tl.debug_barrier()
+        turn(x_ptr, x_ptr + N // 2, N)
+    else:
+        i = tl.arange(0, N)
+        p = one_of(x_ptr, y_ptr, n > 0)
+        tl.store(p + (N - 1 - i), tl.load(x_ptr + i))
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_order_through_pointers_of_calls(device, given):
+    size = 256
+    x = np.random.default_rng(0).integers(0, 100, 2 * size).astype(np.int32)
+    y = device.array(x.copy())
+    pointers_kernel[(1,)](y, device.array(x.copy()), 1, given, size)
+    x[:size] = x[:size][::-1].copy()
+    if given:
+        x[size // 2 : size // 2 + size] = x[:size][::-1].copy()
+    np.testing.assert_array_equal(device.numpy(y), x)

@@ -403,3 +403,60 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
+// -----
+// A pointer that a function gives leads to what it was given, and its arguments to what its callers gave: two of them may be one.
+// RUN: -global-barriers
+#one = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func private @pick(%x: !tt.ptr<i32>, %y: !tt.ptr<i32>, %c: i1) -> !tt.ptr<i32> {
+    %r = arith.select %c, %x, %y : !tt.ptr<i32>
+    tt.return %r : !tt.ptr<i32>
+  }
+  tt.func private @turn(%x: !tt.ptr<i32>, %y: !tt.ptr<i32>) {
+    %last = arith.constant dense<511> : tensor<512xi32, #one>
+    %i = tt.make_range {end = 512 : i32, start = 0 : i32} : tensor<512xi32, #one>
+    %j = arith.subi %last, %i : tensor<512xi32, #one>
+    %all = tt.splat %x : !tt.ptr<i32> -> tensor<512x!tt.ptr<i32>, #one>
+    %others = tt.splat %y : !tt.ptr<i32> -> tensor<512x!tt.ptr<i32>, #one>
+    %p = tt.addptr %all, %i : tensor<512x!tt.ptr<i32>, #one>, tensor<512xi32, #one>
+    %q = tt.addptr %others, %j : tensor<512x!tt.ptr<i32>, #one>, tensor<512xi32, #one>
+    // CHECK: tt.func private @turn
+    // CHECK: tt.load
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.store
+    %v = tt.load %p {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<i32>, #one>
+    tt.store %q, %v {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<i32>, #one>
+    tt.return
+  }
+  tt.func private @apart(%x: !tt.ptr<i32>, %y: !tt.ptr<i32>) {
+    %i = tt.make_range {end = 512 : i32, start = 0 : i32} : tensor<512xi32, #one>
+    %all = tt.splat %x : !tt.ptr<i32> -> tensor<512x!tt.ptr<i32>, #one>
+    %others = tt.splat %y : !tt.ptr<i32> -> tensor<512x!tt.ptr<i32>, #one>
+    %p = tt.addptr %all, %i : tensor<512x!tt.ptr<i32>, #one>, tensor<512xi32, #one>
+    %q = tt.addptr %others, %i : tensor<512x!tt.ptr<i32>, #one>, tensor<512xi32, #one>
+    // CHECK: tt.func private @apart
+    // CHECK: tt.load
+    // CHECK-NEXT: tt.store
+    %v = tt.load %p {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<i32>, #one>
+    tt.store %q, %v {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<i32>, #one>
+    tt.return
+  }
+  tt.func public @f(%x: !tt.ptr<i32>, %y: !tt.ptr<i32>, %z: !tt.ptr<i32>, %c: i1, %n: i32) {
+    %p = tt.addptr %x, %n : !tt.ptr<i32>, i32
+    // CHECK: tt.func public
+    // CHECK: tt.call @apart
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.call @turn
+    // CHECK: tt.call @pick
+    // CHECK-NEXT: tt.load
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.store
+    tt.call @apart(%x, %y) : (!tt.ptr<i32>, !tt.ptr<i32>) -> ()
+    tt.call @turn(%x, %p) : (!tt.ptr<i32>, !tt.ptr<i32>) -> ()
+    ttg.barrier
+    %r = tt.call @pick(%x, %y, %c) : (!tt.ptr<i32>, !tt.ptr<i32>, i1) -> !tt.ptr<i32>
+    %v = tt.load %r : !tt.ptr<i32>
+    tt.store %y, %v : !tt.ptr<i32>
+    tt.return
+  }
+}

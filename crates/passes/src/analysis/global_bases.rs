@@ -1,5 +1,6 @@
 //! Where pointers into global memory come from, and which memory operations touch by that: two pointers may lead to the same place where
-//! they come from the same *base*, a kernel's argument or a value that is computed otherwise (a pointer that was loaded).
+//! they come from the same *base*, a kernel's argument or a value that is computed otherwise (a pointer that was loaded). What a function is
+//! given comes from where its callers have it from, and what it gives from what it was given.
 //!
 //! Whether different arguments lead to the same memory nobody says: neither a kernel's author nor the launch, and most that do not
 //! would pay for the few that might. So this is for orders that cost something and that a program relies on only where it names one
@@ -9,7 +10,7 @@ use rustc_hash::FxHashSet;
 use tilewright_ir::dialect::{tt, ttng};
 use tilewright_ir::effects::resource;
 use tilewright_ir::opdef::{Access, Resource};
-use tilewright_ir::{Module, Op, Opcode, Trait, TypeKind, Value, ValueDef, flow};
+use tilewright_ir::{Block, Module, Op, Opcode, Trait, TypeKind, Value, ValueDef, flow, launch};
 
 use crate::analysis::{calls, scope};
 
@@ -30,9 +31,10 @@ pub fn bases(module: &Module, value: Value) -> Vec<Value> {
         }
         let from = match module.value_def(v) {
             // The tensor map of a descriptor that the kernel makes, and the launch knows.
-            ValueDef::Argument(..) => {
+            ValueDef::Argument(block, i) => {
                 let made = module.uses(v).iter().filter_map(|u| ttng::TensormapByLaunch::cast(module, u.op));
-                made.filter(|made| made.map(module) == v).map(|made| made.base(module)).collect()
+                let made = made.filter(|made| made.map(module) == v).map(|made| made.base(module));
+                made.chain(given(module, block, i as usize)).collect()
             }
             ValueDef::Result(op, _) => sources(module, op),
         };
@@ -42,6 +44,18 @@ pub fn bases(module: &Module, value: Value) -> Vec<Value> {
         work.extend(from);
     }
     found
+}
+
+/// What the callers of a function that is no kernel give for an argument of its first block.
+fn given(module: &Module, block: Block, index: usize) -> Vec<Value> {
+    let func = module.block_parent_op(block).filter(|&op| tt::Func::cast(module, op).is_some());
+    let Some(func) = func.filter(|&func| !launch::is_kernel(module, func)) else { return Vec::new() };
+    if module.region_blocks(tt::Func(func).body(module)).first() != Some(&block) {
+        return Vec::new();
+    }
+    let all = module.all_ops(module.root()).into_iter();
+    let calls = all.filter(|&op| calls::callee(module, op) == Some(func));
+    calls.filter_map(|call| module.operands(call).get(index).copied()).collect()
 }
 
 /// The pointers that the result of an operation is made from.
@@ -54,7 +68,8 @@ fn sources(module: &Module, op: Op) -> Vec<Value> {
         let made = module.uses(map).iter().filter_map(|u| ttng::TensormapCreate::cast(module, u.op));
         return made.map(|made| made.global_address(module)).collect();
     }
-    if !module.has_trait(op, Trait::Pure) {
+    // (A function gives what it is given, as far as its caller knows.)
+    if !module.has_trait(op, Trait::Pure) && tt::Call::cast(module, op).is_none() {
         return Vec::new();
     }
     let leads = |&v: &Value| is_address(module, v);
