@@ -248,6 +248,11 @@ def test_a_grid_may_be_a_number_a_sequence_or_a_function():
         (lambda x: kernel[(-1,)](x, 1, 2, 4), ValueError, "negative: dimension 0 is -1"),
         (lambda x: kernel[(1, 2**31)](x, 1, 2, 4), ValueError, "too large: dimension 1"),
         (lambda x: kernel[(2**80,)](x, 1, 2, 4), ValueError, "too large: dimension 0"),
+        (
+            lambda x: kernel.warmup(x, 1, 2, 4, grid=(1,), target=5),
+            TypeError,
+            "a target is a name or a GPUTarget",
+        ),
         (lambda x: kernel[()](x, 1, 2, 4), TypeError, "must be one to three integers"),
         (lambda x: kernel[(1, 1, 1, 2)](x, 1, 2, 4), TypeError, "must be one to three integers"),
         (lambda x: kernel[(1.5,)](x, 1, 2, 4), TypeError, "must be one to three integers"),

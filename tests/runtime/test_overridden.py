@@ -1,6 +1,7 @@
 """Functions of a program in the place of `JITFunction.run` and `JITFunction._do_compile`: on the class, on a kernel, in a class of its own."""
 
 import copy
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -134,6 +135,26 @@ def test_do_compile_changes_options(monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
     kernel = triton.jit(scale)
     assert ran(kernel).metadata.num_warps == 8
+
+
+@pytest.mark.parametrize("target", [None, "cuda:80"])
+def test_do_compile_in_another_thread(monkeypatch, target):
+    """What it calls compiles for where the call was, in whichever thread."""
+    original, seen = JITFunction._do_compile, []
+
+    def compiled(self, *args):
+        seen.append(self)
+        with ThreadPoolExecutor(1) as threads:
+            return threads.submit(original, self, *args).result()
+
+    monkeypatch.setattr(JITFunction, "_do_compile", compiled)
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "interp")
+    kernel = triton.jit(scale)
+    if target is None:
+        ran(kernel)
+    else:
+        assert "sm_80" in kernel.warmup(np.float32, np.float32, 1.0, 64, grid=(1,), target=target).asm["ptx"]
+    assert seen == [kernel]
 
 
 def test_do_compile_gives_nothing_to_launch(monkeypatch):

@@ -28,6 +28,16 @@ class JitFunctionInfo:
     jit_function: Any
 
 
+class Options(SimpleNamespace):
+    """The options of a launch, and beside them where it is, which a function that hands them on need not know."""
+
+    __slots__ = ("_place",)
+
+    def __init__(self, options, place):
+        super().__init__(**options)
+        self._place = place
+
+
 class Compilation:
     """One compilation. Launches make one only while :func:`tilewright.knobs.compiles_are_hooked`."""
 
@@ -84,21 +94,16 @@ class Compilation:
         """Has a program's function in the place of ``JITFunction._do_compile`` compile."""
         from ..runtime import jit
 
-        before = dict(vars(jit._compiling))
-        vars(jit._compiling).update(kernel=self.fn, place=self.place)
-        try:
+        with jit.compiling(self.fn, self.place):
             return self.fn._do_compile(
                 self.key,
                 self.signature,
                 self.device,
                 self.constants,
-                SimpleNamespace(**self.options),
+                Options(self.options, self.place),
                 self.attrs,
                 self.warmup,
             )
-        finally:
-            vars(jit._compiling).clear()
-            vars(jit._compiling).update(before)
 
     def skipped(self) -> bool:
         """Asks ``jit_cache_hook`` whether the kernel shall not be compiled."""

@@ -7,6 +7,7 @@ decorator's options, the kernel's parameters and its source.
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib
 import inspect
 import sys
@@ -449,8 +450,10 @@ class JITFunction(JitBase, KernelInterface[K]):
         from ..compiler import ASTSource
         from ..compiler.compiler import compile_source
 
-        place = getattr(_compiling, "place", None)
-        return compile_source(ASTSource(self, signature, constexprs, attrs), dict(vars(options)), place)
+        # A program's function may have begun to compile in another thread.
+        place = getattr(options, "_place", None) or getattr(_compiling, "place", None)
+        with compiling(self, place):
+            return compile_source(ASTSource(self, signature, constexprs, attrs), dict(vars(options)), place)
 
     def __copy__(self):
         """Another kernel of the same function: it compiles for itself, and its hooks and source may differ from then on."""
@@ -537,6 +540,13 @@ class JITFunction(JitBase, KernelInterface[K]):
         if target is None:
             target = _target_of_arch(arch)
         if not isinstance(target, str) and target is not None:
+            if not isinstance(getattr(target, "name", None), str):
+                raise TypeError(
+                    call_error_text(
+                        f"a target is a name or a GPUTarget, and this one is {type(target).__name__}",
+                        'write target="cuda:90", or GPUTarget("cuda", 90, 32)',
+                    )
+                )
             target = target.name
         mode = _async_mode()
         if target is None and self._runs_otherwise():
@@ -567,6 +577,18 @@ _do_compile = JITFunction._do_compile
 
 #: While a program's function in the place of ``_do_compile`` is at work: ``kernel``, what it compiles, and ``place``, what for.
 _compiling = threading.local()
+
+
+@contextlib.contextmanager
+def compiling(kernel, place):
+    """Meanwhile this thread compiles a kernel without a program's function in the place of ``_do_compile``."""
+    before = dict(vars(_compiling))
+    vars(_compiling).update(kernel=kernel, place=place)
+    try:
+        yield
+    finally:
+        vars(_compiling).clear()
+        vars(_compiling).update(before)
 
 
 def _async_mode():
