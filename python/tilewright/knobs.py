@@ -650,7 +650,8 @@ class nvidia_knobs(base_knobs):
     dump_nvptx = env_bool("NVPTX_ENABLE_DUMP", doc="prints the PTX of each kernel that is compiled. †")
     disable_ptxas_opt = env_bool(
         "DISABLE_PTXAS_OPT",
-        doc="gives `ptxas` the argument `--opt-level 0`. The cache's key includes it.",
+        doc="gives `ptxas` the argument `--opt-level 0`. The cache's key includes it. (Kernels of more than 32,768 instructions get `--opt-level 1`, "
+        "unless the option `ptx_options` or `PTXAS_OPTIONS` says another.)",
         read=True,
     )
     ptxas_options = env_opt_str(

@@ -529,7 +529,8 @@ fn out_of_slots(module: &Module, dot: Op) -> Option<Op> {
             taken >= slots
         })
     });
-    ends.chain(out_of_order(module, dot, || behind(module, dot))).reduce(|a, b| if module.is_before(a, b) { a } else { b })
+    ends.chain(out_of_order(module, dot, || behind(module, dot)))
+        .reduce(|a, b| if module.is_before(a, b) { a } else { b })
 }
 
 /// The first of the operations that follow a dot that must not come before the dot has read buffers of the kernel's own rings: it writes to what the

@@ -115,7 +115,8 @@ fn copies_out(module: &mut Module, target: &TargetInfo) {
 /// where a mask holds of what was loaded where it holds stays, and is marked: it may become a copy.
 fn whole_access(module: &mut Module, op: Op) {
     if let Some(load) = tt::Load::cast(module, op) {
-        let Some(part) = pointed_part(module, load.ptr(module)).filter(|_| load.mask(module).is_none()) else {
+        let Some(part) = pointed_part(module, load.ptr(module)).filter(|_| load.mask(module).is_none())
+        else {
             return;
         };
         let result = load.result(module);

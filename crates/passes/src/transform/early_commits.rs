@@ -36,8 +36,7 @@ pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
     for op in module.all_ops(module.root()) {
         let Some(commit) = ttg::RingCommit::cast(module, op) else { continue };
         let Some(create) = rings::create_of(module, commit.ring(module)) else { continue };
-        if module.op_attr(create.0, marks::PIPE).is_some()
-            && Ring::of(module, create)?.has(Transport::Stores)
+        if module.op_attr(create.0, marks::PIPE).is_some() && Ring::of(module, create)?.has(Transport::Stores)
         {
             sink_behind(module, op);
         }
@@ -57,9 +56,8 @@ fn sink_behind(module: &mut Module, commit: Op) {
             continue;
         }
         let uses = module.results(op).iter().flat_map(|&r| module.uses(r));
-        let late = |user: Op| {
-            module.ancestor_in_block(block, user).is_some_and(|at| module.is_before(commit, at))
-        };
+        let late =
+            |user: Op| module.ancestor_in_block(block, user).is_some_and(|at| module.is_before(commit, at));
         if uses.map(|u| u.op).all(late) {
             module.move_after(op, commit);
         }

@@ -59,7 +59,9 @@ fn is_made_of_numbers(module: &Module, op: Op) -> bool {
         Some(Opcode::Tt(tt::Kind::ExpandDims | tt::Kind::Broadcast | tt::Kind::Addptr)) => true,
         Some(Opcode::Ttg(ttg::Kind::LocalPtr)) => true,
         Some(Opcode::Arith(arith::Kind::Constant)) => return true,
-        Some(Opcode::Arith(_)) => module.has_trait(op, Trait::Elementwise) && module.has_trait(op, Trait::Pure),
+        Some(Opcode::Arith(_)) => {
+            module.has_trait(op, Trait::Elementwise) && module.has_trait(op, Trait::Pure)
+        }
         _ => false,
     };
     let mut tensors = module.operands(op).iter().filter(|&&v| module.is_tensor(module.value_type(v)));

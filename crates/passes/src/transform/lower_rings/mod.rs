@@ -94,7 +94,8 @@ pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
         release::place(module, &Ring::of(module, create)?);
     }
     // Who fills a field that several rings have is seen while all of them are there.
-    let rings: Vec<Ring> = creates.iter().map(|&create| Ring::of(module, create)).collect::<Result<_, _>>()?;
+    let rings: Vec<Ring> =
+        creates.iter().map(|&create| Ring::of(module, create)).collect::<Result<_, _>>()?;
     for ring in rings {
         let create = ring.create;
         let mut lowering = Lowering::new(module, ring)?;

@@ -56,7 +56,8 @@ fn last_access(module: &Module, ring: &Ring, release: ttg::RingRelease, block: B
     touching.extend(module.operands(release.0).iter().filter_map(|&v| module.defining_op(v)));
     for field in &ring.fields {
         let users = buffer_users(module, field.alloc.result(module));
-        let elsewhere = |op: Op| !(is_view(module, op) || is_known(module, op) && module.parent_block(op) == Some(block));
+        let elsewhere =
+            |op: Op| !(is_view(module, op) || is_known(module, op) && module.parent_block(op) == Some(block));
         touching.extend(users.into_iter().filter(|&op| elsewhere(op)));
     }
     let here = touching.into_iter().filter_map(|op| module.ancestor_in_block(block, op));
