@@ -169,6 +169,18 @@ def slots_for(m, n, step):
     return min(4, ((227 << 10) - 2 * m * n) // (2 * (m + n) * step))
 
 
+def check_devices(mesh):
+    """What is handed over needs two sides."""
+    if mesh.size < 2:
+        raise ValueError("a mesh of one device has nobody to share the product with: use gemm.py")
+
+
+def check_signals(count, of):
+    """Each has a signal of its own."""
+    if count > distributed.SIGNALS:
+        raise ValueError(f"{count} {of}, and there are {distributed.SIGNALS} signals: take larger ones")
+
+
 def all_gather_gemm(
     a, b, c, counts, mesh, block=(128, 192, 64), programs=132, team=11, push=False, group=8, num_warps=8
 ):
@@ -182,9 +194,11 @@ def all_gather_gemm(
     """
     (rows, inner), columns = a.shape, b.shape[0]
     m, n, step = block
+    check_devices(mesh)
     own = rows // mesh.size
     if own * mesh.size != rows or own % m:
         raise ValueError(f"{rows} rows do not divide into blocks of {m} on each of {mesh.size} devices")
+    check_signals(rows // m, "blocks of rows")
     programs = min(programs, triton.cdiv(rows, m) * triton.cdiv(columns, n))
     team = min(team, programs)
     all_gather_kernel[(programs,)](
@@ -330,14 +344,12 @@ def summed_gemm(
     """
     (rows, inner), columns = a.shape, b.shape[0]
     m, n, step = block
+    check_devices(mesh)
     own = rows // mesh.size
     if own * mesh.size != rows or own % m:
         raise ValueError(f"{rows} rows do not divide into blocks of {m} on each of {mesh.size} devices")
     tiles = own // m * triton.cdiv(columns, n)
-    if tiles > distributed.SIGNALS:
-        raise ValueError(
-            f"{tiles} tiles of each device, and there are {distributed.SIGNALS} signals: take larger ones"
-        )
+    check_signals(tiles, "tiles of each device")
     summed_kernel[(min(programs, mesh.size * tiles),)](
         TensorDescriptor.from_tensor(a, [m, step]),
         TensorDescriptor.from_tensor(b, [n, step]),

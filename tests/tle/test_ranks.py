@@ -410,3 +410,16 @@ def test_signals_of_roles(device, waits):
         roles_kernel[(1,)](x, out, twice, PAIR, n, turns, waits)
     for rank in range(2):
         np.testing.assert_array_equal(twice.parts[rank], 2 * data[1 - rank])
+
+
+@triton.jit
+def signal_kernel(slot, mesh: tl.constexpr):
+    tle.distributed_barrier(mesh)
+    tle.signal(None, tle.shard_id(mesh, 0), slot + tl.arange(0, 8))
+
+
+def test_a_signal_that_there_is_not(device):
+    with simulated_mesh(1, 2):
+        signal_kernel[(1,)](8184, PAIR, debug=True)
+        with pytest.raises(triton.KernelError, match="slot_id of tle.signal must be below 8192"):
+            signal_kernel[(1,)](8190, PAIR, debug=True)

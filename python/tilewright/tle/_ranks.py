@@ -262,7 +262,7 @@ def signal(
 
     :param device_dptr: ``None``: the launch's memory; or where this rank's part of it begins.
     :param peer: the rank, a number among all those of the launch, whatever ``space`` it is reached through.
-    :param slot_id: the number of the signal, below 8192, or a block of numbers, with one ``value`` or a block of as many. Signals are int64, zero before the first launch, and stay as launches leave them.
+    :param slot_id: the number of the signal, below 8192 (which ``debug=True`` checks), or a block of numbers, with one ``value`` or a block of as many. Signals are int64, zero before the first launch, and stay as launches leave them.
 
     ``group_kind``, ``context_id`` and ``scope`` other than the block, 0 and the system are not supported yet.
     """
@@ -276,6 +276,8 @@ def signal(
         "not supported yet: tle.signal with `group_kind`, `context_id` or `scope`",
     )
     core.static_assert((op == "add") == (value is not None), 'value of tle.signal goes with op="add"')
+    # Behind the signals stands where the ranks' memory begins.
+    core.device_assert((slot_id >= 0) & (slot_id < SIGNALS), "slot_id of tle.signal must be below 8192")
     there = _of_rank(0, _own(device_dptr) + SIGNAL + slot_id, peer)
     if value is None:
         core.atomic_add(there, 1, sem="release", scope="sys")
@@ -296,7 +298,7 @@ def signal_wait(
     """Waits until a signal of this rank is at least ``target``, and acquires: what came before the :func:`tle.signal` calls that made it so is seen
     behind it. Without ``target`` it waits for one, and takes it off.
 
-    The parameters are those of :func:`tle.signal`; ``wait_kind`` is ``"signal"``, and ``order`` at most ``"acquire"``, which it always is.
+    The parameters are those of :func:`tle.signal`, blocks of numbers with a ``target`` or a block of them, too; ``wait_kind`` is ``"signal"``, and ``order`` at most ``"acquire"``, which it always is.
     """
     core.static_assert(
         wait_kind == "signal", 'not supported yet: tle.signal_wait with another `wait_kind` than "signal"'

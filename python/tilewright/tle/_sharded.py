@@ -363,7 +363,7 @@ def _distributed(tensor, to: core.constexpr):
 @jit
 def reshard(tensor, spec: core.constexpr, out=None, algorithm: core.constexpr = None):
     """A sharded tensor distributed otherwise. Along each axis of the mesh: what was whole is split (nothing is moved), what was split is gathered or
-    split along another dimension, and partial sums are added up, whole or in parts. All members of the mesh must come here.
+    split along another dimension, and partial sums are added up, whole or in parts. All members of the mesh must come here; ranks outside it may, and do nothing.
 
     Sums are made in the tensor's dtype, in one order at all members, so that all have the same. What is whole or split cannot become a partial sum.
 
@@ -373,7 +373,7 @@ def reshard(tensor, spec: core.constexpr, out=None, algorithm: core.constexpr = 
     :param algorithm: with ``out``. ``"one_shot"``: each member fetches, and adds up, all that it gets; for any transition. ``"ring"``, where along some axes
         sums become whole or split, or what is split becomes whole: shares go around from neighbour to neighbour (sums begin with another member in
         each). ``"two_shot"``, where sums become whole: each adds up a share and hands it to all. ``"push"`` and ``"low_latency"``, where there is a ring, and where what is split
-        along a dimension becomes split along another one: members store what others need, by tiles, or in words with flags, for which nobody meets. Without it the cheapest by the model of
+        along a dimension becomes split along another one: members store what others need, by tiles, or in words with flags, for which nobody meets. ``"low_latency_two_shot"``, where sums become whole: two shots in such words. Without it the cheapest by the model of
         ``docs/distributed.md``.
     """
     core.static_assert(
