@@ -150,18 +150,40 @@ impl GlobalShadow {
 }
 
 impl Page {
-    /// Of each set only the last member is left.
+    /// Sets that no record stands for any more are dropped; where most are in use, of each only the last member is left.
     fn forget(&mut self) {
-        let sets = std::mem::take(&mut self.sets);
-        for r in self.cells.iter_mut().flat_map(|c| [&mut c.0, &mut c.1]).filter(|r| r.flags & R_SET != 0) {
+        let old = std::mem::take(&mut self.sets);
+        let mut kept = FxHashMap::default();
+        for r in self.records().filter(|r| r.flags & R_SET != 0) {
+            kept.entry(r.stamp).or_insert(0);
+        }
+        if kept.len() > MAX_SETS / 2 {
+            return self.keep_last(&old);
+        }
+        for (number, new) in &mut kept {
+            self.sets.sets.extend(old.sets.get(*number as usize - 1).cloned());
+            *new = self.sets.sets.len() as u32;
+        }
+        for r in self.records().filter(|r| r.flags & R_SET != 0) {
+            r.stamp = kept[&r.stamp];
+        }
+    }
+
+    /// Of each set only the last member is left, and that there were readers of other units.
+    fn keep_last(&mut self, sets: &Sets) {
+        for r in self.records().filter(|r| r.flags & R_SET != 0) {
             let [forgotten @ .., last] = sets.of(r) else {
                 *r = Rec::default();
                 continue;
             };
             // Strong ones, as of threads that poll, race with nothing that is strong.
-            let plain = forgotten.iter().any(|o| o.flags & R_STRONG == 0);
-            *r = Rec { flags: last.flags | r.flags & !R_SET | u8::from(plain) * R_UNITS, ..*last };
+            let others = forgotten.iter().any(|o| o.flags & R_STRONG == 0 && o.unit != last.unit);
+            *r = Rec { flags: last.flags | r.flags & !R_SET | u8::from(others) * R_UNITS, ..*last };
         }
+    }
+
+    fn records(&mut self) -> impl Iterator<Item = &mut Rec> {
+        self.cells.iter_mut().flat_map(|c| [&mut c.0, &mut c.1])
     }
 
     /// Splits the records to bytes.
