@@ -275,6 +275,23 @@ def through_computed_pointers(x_ptr, n, stride, WHAT: tl.constexpr, N: tl.conste
         for k in range(n):
             p = x_ptr + tl.where(k % 2 == 0, i, N - 1 - i)
             tl.store(p, tl.load(p) * 2 + i)
+    elif WHAT == "digits":
+        for k in range(n):
+            o = k * N + i
+            p = x_ptr + (o // 24) * 24 + o % 24
+            tl.store(p, tl.load(p) * 2 + 1)
+            q = x_ptr + (o // stride) * stride + (o % stride)
+            tl.store(q, tl.load(q) * 2 + 1)
+    elif WHAT == "rows":
+        for k in range(n):
+            p = x_ptr + k * 33 + i
+            tl.store(p, tl.load(p, mask=i < 33) * 2 + 1, mask=i < 33)
+            q = x_ptr + k * 32 + i
+            tl.store(q, tl.load(q, mask=i < 33) * 2 + 1, mask=i < 33)
+    elif WHAT == "beside":
+        for k in range(n):
+            p = x_ptr + k * (N + N // 2) + i
+            tl.store(p + N, tl.load(p) * 2 + 1)
     else:
         for k in range(n):
             p = x_ptr + k * N + i
@@ -283,18 +300,23 @@ def through_computed_pointers(x_ptr, n, stride, WHAT: tl.constexpr, N: tl.conste
             tl.store(q, tl.load(q) * 2 + 1)
 
 
-@pytest.mark.parametrize("what", ["overlapping", "carried", "equal", "chosen", "apart"])
+@pytest.mark.parametrize(
+    "what",
+    ["overlapping", "carried", "equal", "chosen", "apart", "digits", "rows", "beside"],
+)
 @pytest.mark.parametrize("size", [96, 256])
 def test_order_through_computed_pointers(device, what, size):
-    x = np.random.default_rng(0).integers(0, 100, 4 * size).astype(np.int32)
+    x = np.random.default_rng(0).integers(0, 100, 6 * size).astype(np.int32)
     y = device.array(x.copy())
     through_computed_pointers[(1,)](y, 3, size, what, size)
     i = np.arange(size)
     for k in range(1 if what == "equal" else 3):
-        at = {"overlapping": k * 33 + i, "carried": k * 33 + i, "equal": i // 8, "apart": k * size + i}
+        at = {"overlapping": k * 33 + i, "carried": k * 33 + i, "equal": i // 8, "rows": k * 33 + i[:33]}
+        at |= {"apart": k * size + i, "digits": k * size + i, "beside": k * (size + size // 2) + i}
         at = at.get(what, i if k % 2 == 0 else size - 1 - i)
-        x[at] = x[at] * 2 + (i if what == "chosen" else 1)
-        if what == "apart":
+        x[at + size if what == "beside" else at] = x[at] * 2 + (i if what == "chosen" else 1)
+        if what in ("apart", "digits", "rows"):
+            at = k * 32 + i[:33] if what == "rows" else at
             x[at] = x[at] * 2 + 1
     np.testing.assert_array_equal(device.numpy(y), x)
 

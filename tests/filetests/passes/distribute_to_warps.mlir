@@ -48,7 +48,7 @@ module {
 // CHECK-NEXT: [[B:%.*]] = tt.descriptor_load [[BP]]{{.*}}[[K]], [[OFFSETX]]] : {{.*}} -> tensor<32x64xf16, #ttg.dot_op<{opIdx = 1, parent = #blocked}>>
 // CHECK-NEXT: [[D:%.*]] = tt.dot [[A]], [[B]], [[ACC]], inputPrecision = tf32 : tensor<32x32xf16, #ttg.dot_op<{opIdx = 0, parent = #blocked}>> * tensor<32x64xf16, #ttg.dot_op<{opIdx = 1, parent = #blocked}>> -> tensor<32x64xf32, #blocked>
 // CHECK-NEXT: scf.yield [[D]] : tensor<32x64xf32, #blocked>
-// CHECK: ttg.barrier
+// CHECK-NOT: ttg.barrier
 // CHECK: tt.descriptor_store [[DP]]{{.*}}[[LOOP]] : !tt.tensordesc<tensor<32x64xf32>>, tensor<32x64xf32, #blocked>
 // -----
 // RUN: -target=xe:pvc -num-warps=8 -assign-layouts -distribute-to-warps
@@ -180,7 +180,6 @@ module {
 //     %16 = tt.broadcast %15 : tensor<16x1xf32, #blocked> -> tensor<16x64xf32, #blocked>
 //     %17 = arith.divf %13#2, %16 : tensor<16x64xf32, #blocked>
 //     %18 = arith.truncf %17 : tensor<16x64xf32, #blocked> to tensor<16x64xf16, #blocked>
-//     ttg.barrier
 //     tt.descriptor_store %9[%10, %c0_i32], %18 : !tt.tensordesc<tensor<16x64xf16>>, tensor<16x64xf16, #blocked>
 //     tt.return
 //   }

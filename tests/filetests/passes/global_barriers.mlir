@@ -71,7 +71,10 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 // RUN: -global-barriers
 #one = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
-  tt.func public @f(%first: !tt.ptr<f32>, %q: tensor<64x!tt.ptr<f32>, #one>, %c: i1) {
+  tt.func public @f(%first: !tt.ptr<f32>, %c: i1) {
+    %few = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32, #one>
+    %some = tt.splat %first : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>, #one>
+    %q = tt.addptr %some, %few : tensor<64x!tt.ptr<f32>, #one>, tensor<64xi32, #one>
     %i = tt.make_range {end = 512 : i32, start = 0 : i32} : tensor<512xi32, #one>
     %all = tt.splat %first : !tt.ptr<f32> -> tensor<512x!tt.ptr<f32>, #one>
     %p = tt.addptr %all, %i : tensor<512x!tt.ptr<f32>, #one>, tensor<512xi32, #one>
@@ -80,8 +83,10 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     %x = tt.load %p {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
     tt.store %p, %x {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #one>
     // CHECK: scf.if
+    // CHECK-NEXT: ttg.barrier
     // CHECK-NEXT: tt.load
-    // CHECK: ttg.barrier
+    // CHECK: }
+    // CHECK-NEXT: ttg.barrier
     // CHECK-NEXT: tt.store
     scf.if %c {
       %y = tt.load %q {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<64x!tt.ptr<f32>, #one>
@@ -457,6 +462,172 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     %r = tt.call @pick(%x, %y, %c) : (!tt.ptr<i32>, !tt.ptr<i32>, i1) -> !tt.ptr<i32>
     %v = tt.load %r : !tt.ptr<i32>
     tt.store %y, %v : !tt.ptr<i32>
+    tt.return
+  }
+}
+// -----
+// What threads load through another argument is another tensor's, copies or not. Pointers that begin a constant apart meet where their strides make up for it;
+// blocks side by side in one row don't, nor do every other element and those between.
+// RUN: -global-barriers
+#one = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%x: !tt.ptr<i32>, %other: !tt.ptr<i32>, %n: i32) {
+    %one = arith.constant dense<1> : tensor<128xi32, #one>
+    %two = arith.constant dense<2> : tensor<128xi32, #one>
+    %most = arith.constant dense<128> : tensor<128xi32, #one>
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c128 = arith.constant 128 : i32
+    %c256 = arith.constant 256 : i32
+    %i = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32, #one>
+    %all = tt.splat %x : !tt.ptr<i32> -> tensor<128x!tt.ptr<i32>, #one>
+    %p = tt.addptr %all, %i : tensor<128x!tt.ptr<i32>, #one>, tensor<128xi32, #one>
+    %beside = tt.addptr %p, %most : tensor<128x!tt.ptr<i32>, #one>, tensor<128xi32, #one>
+    %next = tt.addptr %p, %one : tensor<128x!tt.ptr<i32>, #one>, tensor<128xi32, #one>
+    %twice = arith.muli %i, %two : tensor<128xi32, #one>
+    %even = tt.addptr %all, %twice : tensor<128x!tt.ptr<i32>, #one>, tensor<128xi32, #one>
+    %odd = tt.addptr %even, %one : tensor<128x!tt.ptr<i32>, #one>, tensor<128xi32, #one>
+    // CHECK: tt.load
+    // CHECK-NEXT: tt.load
+    // CHECK-NEXT: tt.store
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.store
+    %s = tt.load %other : !tt.ptr<i32>
+    %v = tt.load %p {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<128x!tt.ptr<i32>, #one>
+    tt.store %beside, %v {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<128x!tt.ptr<i32>, #one>
+    tt.store %next, %v {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<128x!tt.ptr<i32>, #one>
+    ttg.barrier
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.load
+    // CHECK-NEXT: tt.store
+    %w = tt.load %even {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<128x!tt.ptr<i32>, #one>
+    tt.store %odd, %w {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<128x!tt.ptr<i32>, #one>
+    ttg.barrier
+    // CHECK: scf.for
+    // CHECK: tt.addptr
+    // CHECK-NEXT: tt.addptr
+    // CHECK-NEXT: tt.load
+    // CHECK-NEXT: tt.store
+    // CHECK: scf.for
+    // CHECK: tt.addptr
+    // CHECK-NEXT: tt.addptr
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.load
+    // CHECK-NEXT: tt.store
+    scf.for %k = %c0 to %n step %c256 : i32 {
+      %1 = tt.splat %k : i32 -> tensor<128xi32, #one>
+      %2 = tt.addptr %p, %1 : tensor<128x!tt.ptr<i32>, #one>, tensor<128xi32, #one>
+      %3 = tt.addptr %beside, %1 : tensor<128x!tt.ptr<i32>, #one>, tensor<128xi32, #one>
+      %4 = tt.load %2 {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<128x!tt.ptr<i32>, #one>
+      tt.store %3, %4 {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<128x!tt.ptr<i32>, #one>
+    }
+    scf.for %k = %c0 to %n step %c128 : i32 {
+      %1 = tt.splat %k : i32 -> tensor<128xi32, #one>
+      %2 = tt.addptr %p, %1 : tensor<128x!tt.ptr<i32>, #one>, tensor<128xi32, #one>
+      %3 = tt.addptr %beside, %1 : tensor<128x!tt.ptr<i32>, #one>, tensor<128xi32, #one>
+      %4 = tt.load %2 {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<128x!tt.ptr<i32>, #one>
+      tt.store %3, %4 {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<128x!tt.ptr<i32>, #one>
+    }
+    tt.return
+  }
+}
+// -----
+// A quotient and a remainder of one number by one divisor are different for different numbers, of numbers of other divisors two may be equal. A mask says how many
+// elements of a row there are: if it is that of the load and of the store.
+// RUN: -global-barriers
+#one = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%x: !tt.ptr<i32>, %n: i32, %m: i32, %s: i32, %t: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c100 = arith.constant 100 : i32
+    %c128 = arith.constant 128 : i32
+    %end = arith.constant dense<100> : tensor<128xi32, #one>
+    %i = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32, #one>
+    %all = tt.splat %x : !tt.ptr<i32> -> tensor<128x!tt.ptr<i32>, #one>
+    %p = tt.addptr %all, %i : tensor<128x!tt.ptr<i32>, #one>, tensor<128xi32, #one>
+    %mask = arith.cmpi slt, %i, %end : tensor<128xi32, #one>
+    %ns = tt.splat %n : i32 -> tensor<128xi32, #one>
+    %ms = tt.splat %m : i32 -> tensor<128xi32, #one>
+    %ss = tt.splat %s : i32 -> tensor<128xi32, #one>
+    %ts = tt.splat %t : i32 -> tensor<128xi32, #one>
+    // CHECK: scf.for
+    // CHECK: tt.addptr
+    // CHECK-NEXT: tt.addptr
+    // CHECK-NEXT: tt.load
+    // CHECK-NEXT: tt.store
+    // CHECK: scf.for
+    // CHECK: tt.load
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.store
+    scf.for %k = %c0 to %n step %c128 : i32 {
+      %1 = tt.splat %k : i32 -> tensor<128xi32, #one>
+      %o = arith.addi %1, %i : tensor<128xi32, #one>
+      %q = arith.divsi %o, %ns : tensor<128xi32, #one>
+      %r = arith.remsi %o, %ns : tensor<128xi32, #one>
+      %a = arith.muli %q, %ss : tensor<128xi32, #one>
+      %b = arith.muli %r, %ts : tensor<128xi32, #one>
+      %2 = tt.addptr %all, %a : tensor<128x!tt.ptr<i32>, #one>, tensor<128xi32, #one>
+      %3 = tt.addptr %2, %b : tensor<128x!tt.ptr<i32>, #one>, tensor<128xi32, #one>
+      %4 = tt.load %3 {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<128x!tt.ptr<i32>, #one>
+      tt.store %3, %4 {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<128x!tt.ptr<i32>, #one>
+    }
+    ttg.barrier
+    scf.for %k = %c0 to %c1 step %c1 : i32 {
+      %q = arith.divsi %i, %ns : tensor<128xi32, #one>
+      %r = arith.remsi %i, %ms : tensor<128xi32, #one>
+      %a = arith.muli %q, %ss : tensor<128xi32, #one>
+      %b = arith.muli %r, %ts : tensor<128xi32, #one>
+      %2 = tt.addptr %all, %a : tensor<128x!tt.ptr<i32>, #one>, tensor<128xi32, #one>
+      %3 = tt.addptr %2, %b : tensor<128x!tt.ptr<i32>, #one>, tensor<128xi32, #one>
+      %4 = tt.load %3 {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<128x!tt.ptr<i32>, #one>
+      tt.store %3, %4 {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<128x!tt.ptr<i32>, #one>
+    }
+    ttg.barrier
+    // CHECK: scf.for
+    // CHECK: tt.addptr
+    // CHECK-NEXT: tt.load
+    // CHECK-NEXT: tt.store
+    // CHECK: scf.for
+    // CHECK: tt.addptr
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.load
+    // CHECK-NEXT: tt.store
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %0 = arith.muli %k, %c100 : i32
+      %1 = tt.splat %0 : i32 -> tensor<128xi32, #one>
+      %2 = tt.addptr %p, %1 : tensor<128x!tt.ptr<i32>, #one>, tensor<128xi32, #one>
+      %3 = tt.load %2, %mask {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<128x!tt.ptr<i32>, #one>
+      tt.store %2, %3, %mask {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<128x!tt.ptr<i32>, #one>
+    }
+    scf.for %k = %c0 to %n step %c1 : i32 {
+      %0 = arith.muli %k, %c100 : i32
+      %1 = tt.splat %0 : i32 -> tensor<128xi32, #one>
+      %2 = tt.addptr %p, %1 : tensor<128x!tt.ptr<i32>, #one>, tensor<128xi32, #one>
+      %3 = tt.load %2 {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<128x!tt.ptr<i32>, #one>
+      tt.store %2, %3, %mask {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<128x!tt.ptr<i32>, #one>
+    }
+    tt.return
+  }
+}
+// -----
+// Addresses that are computed as numbers come from what the numbers are computed from.
+// RUN: -global-barriers
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%a: i64, %b: i64) {
+    %c8 = arith.constant 8 : i64
+    %next = arith.addi %a, %c8 : i64
+    %other = arith.addi %b, %c8 : i64
+    %p = tt.int_to_ptr %a : i64 -> !tt.ptr<i32>
+    %q = tt.int_to_ptr %next : i64 -> !tt.ptr<i32>
+    %r = tt.int_to_ptr %other : i64 -> !tt.ptr<i32>
+    // CHECK: tt.load
+    // CHECK-NEXT: tt.store
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.store
+    %v = tt.load %p : !tt.ptr<i32>
+    tt.store %r, %v : !tt.ptr<i32>
+    tt.store %q, %v : !tt.ptr<i32>
     tt.return
   }
 }

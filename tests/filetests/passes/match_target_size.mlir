@@ -117,7 +117,6 @@ module {
 //       %75 = tt.dot %33, %43, %74, inputPrecision = tf32 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
 //       scf.yield %45, %47, %49, %51, %53, %55, %57, %59, %61, %63, %65, %67, %69, %71, %73, %75 : tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>
 //     }
-//     ttg.barrier
 //     tt.descriptor_store %15[%16, %17], %19#0 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
 //     %20 = arith.addi %17, %c16_i32 : i32
 //     tt.descriptor_store %15[%16, %20], %19#1 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
@@ -465,7 +464,6 @@ module {
 //     %40 = arith.truncf %32 : tensor<8x16xf32> to tensor<8x16xf16>
 //     %41 = arith.truncf %33 : tensor<8x16xf32> to tensor<8x16xf16>
 //     %42 = arith.truncf %34 : tensor<8x16xf32> to tensor<8x16xf16>
-//     ttg.barrier
 //     tt.descriptor_store %9[%10, %c0_i32], %35 : !tt.tensordesc<tensor<8x16xf16>>, tensor<8x16xf16>
 //     tt.descriptor_store %9[%10, %c16_i32], %36 : !tt.tensordesc<tensor<8x16xf16>>, tensor<8x16xf16>
 //     tt.descriptor_store %9[%10, %c32_i32], %37 : !tt.tensordesc<tensor<8x16xf16>>, tensor<8x16xf16>

@@ -81,7 +81,6 @@ tt.func public @matmul(%a: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %b: !tt.pt
 //       %33 = tt.dot %30, %32, %arg9 : tensor<32x32xf16, #ttg.dot_op<{opIdx = 0, parent = #blocked}>> * tensor<32x64xf16, #ttg.dot_op<{opIdx = 1, parent = #blocked}>> -> tensor<32x64xf32, #blocked>
 //       scf.yield %33 : tensor<32x64xf32, #blocked>
 //     } {ttg.shared_prefetches}
-//     ttg.barrier
 //     tt.descriptor_store %22[%26, %27], %28 : !tt.tensordesc<tensor<32x64xf32>>, tensor<32x64xf32, #blocked>
 //     tt.return
 //   }
@@ -178,7 +177,6 @@ tt.func public @carried(%a: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %b: !tt.p
 //       %52 = tt.dot %36, %19, %51 : tensor<8x16xf16> * tensor<16x16xf16> -> tensor<8x16xf32>
 //       scf.yield %40, %44, %48, %52, %24 : tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>, i32
 //     } {tt.num_stages = 2 : i32, ttg.shared_prefetches}
-//     ttg.barrier
 //     tt.descriptor_store %9[%6, %3], %21#0 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>
 //     %22 = arith.addi %3, %c16_i32 : i32
 //     tt.descriptor_store %9[%6, %22], %21#1 : !tt.tensordesc<tensor<8x16xf32>>, tensor<8x16xf32>

@@ -7,7 +7,7 @@
 //! tensor twice: what goes by it says so.
 
 use rustc_hash::FxHashSet;
-use tilewright_ir::dialect::{tt, ttng};
+use tilewright_ir::dialect::{arith, tt, ttng};
 use tilewright_ir::effects::resource;
 use tilewright_ir::opdef::{Access, Resource};
 use tilewright_ir::{Block, Module, Op, Opcode, Trait, TypeKind, Value, ValueDef, flow, launch};
@@ -72,8 +72,16 @@ fn sources(module: &Module, op: Op) -> Vec<Value> {
     if !module.has_trait(op, Trait::Pure) && tt::Call::cast(module, op).is_none() {
         return Vec::new();
     }
-    let leads = |&v: &Value| is_address(module, v);
+    // An address that is computed as a number comes from all that the number does, but constants.
+    let computed = tt::IntToPtr::cast(module, op).is_some()
+        || !module.results(op).iter().any(|&result| is_address(module, result));
+    let leads = |&v: &Value| is_address(module, v) || computed && !is_constant(module, v);
     module.operands(op).iter().copied().filter(leads).collect()
+}
+
+/// Whether a value is a constant.
+fn is_constant(module: &Module, value: Value) -> bool {
+    module.defining_op(value).is_some_and(|op| arith::Constant::cast(module, op).is_some())
 }
 
 /// Whether a value is pointers or a descriptor.

@@ -5,8 +5,8 @@
 //! the threads only the one that stores knows. Neither do they where a kernel loads and stores through one of its arguments
 //! ([`global_bases`]), if not the same places by the same threads: a block that is turned in place, or a row that is shifted. A thread that
 //! alone loads and stores an element needs no barrier: one that does so by pointers that are the same value, of which no two are equal
-//! ([`Distinct`]), nor one of an iteration of a loop and another one of a later iteration. What goes through two arguments is taken for two tensors, and two stores,
-//! unless the second is atomic, for two parts of one.
+//! ([`Distinct`]), nor one of an iteration of a loop and another one of a later iteration. Neither do those that touch nothing in common. What goes through two
+//! arguments is taken for two tensors, whoever loads it, and two stores, unless one of them is atomic, for two parts of one.
 //!
 //! Copies to shared memory load when they are begun, and until they are waited for.
 //!
@@ -44,7 +44,7 @@ use tilewright_ir::opdef::Access;
 use tilewright_ir::{Attr, Block, Builder, Encoding, Module, Op, Opcode, Region, Trait, Type, Value, flow};
 
 use super::membar::waits_inside;
-use crate::analysis::distinct::Distinct;
+use crate::analysis::distinct::{Distinct, Touched};
 use crate::analysis::tile_layout::layout_of;
 use crate::analysis::{global_bases, scope};
 use crate::pass::{Pass, Property};
@@ -80,17 +80,6 @@ pub fn missing(module: &Module) -> Vec<Op> {
     walk.found
 }
 
-/// What may have been loaded since the last barrier.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-enum Loaded {
-    #[default]
-    Nothing,
-    /// Each element by one thread.
-    Once,
-    /// An element by several threads.
-    Copies,
-}
-
 /// Who may have stored since the last barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Stored {
@@ -119,7 +108,8 @@ impl Touch {
 /// What may have been done since the last barrier.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Pending {
-    loaded: Loaded,
+    /// Whether threads have loaded something.
+    loaded: bool,
     stored: Stored,
     /// Loads and stores, each in the order of their numbers.
     loads: Vec<Touch>,
@@ -156,7 +146,7 @@ impl Pending {
             a
         };
         Pending {
-            loaded: self.loaded.max(other.loaded),
+            loaded: self.loaded || other.loaded,
             stored,
             loads: both(self.loads, other.loads),
             stores: both(self.stores, other.stores),
@@ -241,8 +231,7 @@ impl Walk<'_> {
             )) => {
                 // What is atomic loads, too.
                 let stores = if self.is_atomic(op) { &pending.stores[..] } else { &[] };
-                let settles = pending.loaded == Loaded::Copies
-                    || self.releases(op)
+                let settles = self.releases(op)
                     || pending.loads.iter().chain(stores).any(|&earlier| self.meet(earlier, op));
                 // (What each thread alone has loaded a copy may still overwrite.)
                 let pending = if settles { self.settle(op, pending) } else { pending };
@@ -250,8 +239,7 @@ impl Walk<'_> {
                 if waits_inside(m, op) { pending.settled() } else { self.and_stored(pending, op) }
             }
             Some(Opcode::Ttng(ttng::Kind::AsyncTmaCopyLocalToGlobal | ttng::Kind::AsyncTmaReduce)) => {
-                let settles = pending.loaded != Loaded::Nothing
-                    || pending.loads.iter().any(|&load| self.meet(load, op));
+                let settles = pending.loaded || pending.loads.iter().any(|&load| self.meet(load, op));
                 if settles { self.settle(op, pending) } else { pending }
             }
             Some(Opcode::Ttg(ttg::Kind::AsyncCopyGlobalToLocal)) => {
@@ -276,11 +264,7 @@ impl Walk<'_> {
         let settles = self.loads_others(op, copies, pending.stored)
             || pending.stores.iter().any(|&store| self.meet(store, op) && !self.spins(op, store.op));
         let pending = if settles { self.settle(op, pending) } else { pending };
-        let loaded = match (copies, tt::Load::cast(self.module, op).is_some()) {
-            (true, _) => Loaded::Copies,
-            (false, true) => Loaded::Once,
-            (false, false) => Loaded::Nothing,
-        };
+        let loaded = copies || tt::Load::cast(self.module, op).is_some();
         pending.or(Pending { loaded, loads: vec![Touch::by(op)], ..Pending::default() })
     }
 
@@ -288,14 +272,13 @@ impl Walk<'_> {
         let does = |access| !global_bases::touched(self.module, op, access).is_empty();
         let (loads, stores) = (does(Access::Read), does(Access::Write));
         let settles = loads && pending.stores.iter().any(|&store| self.meet(store, op))
-            || stores && pending.loads.iter().any(|&load| self.meet(load, op))
-            || stores && pending.loaded == Loaded::Copies;
+            || stores && pending.loads.iter().any(|&load| self.meet(load, op));
         let pending = if settles { self.settle(op, pending) } else { pending };
         let pending = if stores { self.and_stored(pending, op) } else { pending };
         if !loads {
             return pending;
         }
-        pending.or(Pending { loaded: Loaded::Copies, loads: vec![Touch::by(op)], ..Pending::default() })
+        pending.or(Pending { loaded: true, loads: vec![Touch::by(op)], ..Pending::default() })
     }
 
     /// Whether a load in a `while` loop may be one that is made until it brings what another program stores.
@@ -320,16 +303,40 @@ impl Walk<'_> {
 
     /// Whether a thread may touch by one operation what another one touches by the other, through one pointer of the kernel's.
     fn meet(&self, first: Touch, second: Op) -> bool {
-        let same = self.places(first.op).is_some_and(|places| Some(places) == self.places(second))
-            && self.are_distinct(second, first.turn);
-        let bases = self.bases_of(second);
+        let (mine, others) = (self.bases_of(first.op), self.bases_of(second));
         let atomic = self.is_atomic(first.op) && self.is_atomic(second);
-        !atomic && self.bases_of(first.op).iter().any(|base| bases.contains(base)) && !same
+        if atomic || !mine.iter().any(|base| others.contains(base)) {
+            return false;
+        }
+        let same = self.places(first.op).is_some_and(|places| Some(places) == self.places(second))
+            && self.are_distinct(first, second);
+        let touched = (self.touched(first.op), self.touched(second));
+        let apart = matches!(touched, (Some(a), Some(b)) if self.distinct.apart(a, b, first.turn));
+        !same && !apart
     }
 
-    /// Whether an operation that has [`places`](Self::places) touches none twice, nor what it touches in an earlier iteration of a loop.
-    fn are_distinct(&self, op: Op, turn: Option<Op>) -> bool {
+    /// What an operation touches by pointers.
+    fn touched(&self, op: Op) -> Option<Touched> {
         let m = self.module;
+        let (pointers, mask) = match m.opcode(op)? {
+            Opcode::Tt(tt::Kind::Load) => (tt::Load(op).ptr(m), tt::Load(op).mask(m)),
+            Opcode::Tt(tt::Kind::Store) => (tt::Store(op).ptr(m), tt::Store(op).mask(m)),
+            Opcode::Tt(tt::Kind::AtomicRmw) => (tt::AtomicRmw(op).ptr(m), tt::AtomicRmw(op).mask(m)),
+            Opcode::Tt(tt::Kind::AtomicCas) => (tt::AtomicCas(op).ptr(m), None),
+            Opcode::Ttg(ttg::Kind::AsyncCopyGlobalToLocal) => {
+                let copy = ttg::AsyncCopyGlobalToLocal(op);
+                (copy.src(m), copy.mask(m))
+            }
+            _ => return None,
+        };
+        Some(Touched { pointers, mask })
+    }
+
+    /// Whether two operations that have the same [`places`](Self::places) touch none twice, nor what the first touched in an earlier
+    /// iteration of a loop.
+    fn are_distinct(&self, first: Touch, op: Op) -> bool {
+        let m = self.module;
+        let turn = first.turn;
         let (desc, at, block) = match m.opcode(op) {
             Some(Opcode::Tt(tt::Kind::DescriptorLoad)) => {
                 let load = tt::DescriptorLoad(op);
@@ -339,7 +346,10 @@ impl Walk<'_> {
                 let store = tt::DescriptorStore(op);
                 (store.desc(m), store.indices(m), store.src(m))
             }
-            _ => return self.distinct.pointers(m.operands(op)[0], turn),
+            _ => {
+                let (Some(a), Some(b)) = (self.touched(first.op), self.touched(op)) else { return false };
+                return self.distinct.pointers(b.pointers, [a.mask, b.mask], turn);
+            }
         };
         self.distinct.block(desc, at, m.shape(m.value_type(block)).unwrap_or(&[]), turn)
     }
