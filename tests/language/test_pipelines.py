@@ -155,3 +155,26 @@ def test_stages_asked_for_without_a_dot(device, stages):
     out = device.empty(256, np.float32)
     asked_kernel[(1,)](device.array(x), device.array(index), out, 4, BLOCK=256, STAGES=stages)
     np.testing.assert_allclose(device.numpy(out), x[index].sum(0), rtol=1e-5)
+
+
+@triton.jit
+def sorted_kernel(a, b, x, out, n, M: tl.constexpr, N: tl.constexpr, BLOCK: tl.constexpr):
+    om, on, o = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BLOCK)
+    product = tl.dot(tl.load(a + om[:, None] * N + on[None, :]), tl.load(b + on[:, None] * N + on[None, :]))
+    tl.store(out + BLOCK + om[:, None] * N + on[None, :], tl.sort(product))
+    total = tl.zeros((BLOCK,), tl.float32)
+    for i in tl.range(0, n, num_stages=3):
+        total += tl.load(x + i * BLOCK + o)
+    tl.store(out + o, total)
+
+
+def test_a_sorted_product_before_a_loop(device):
+    """Its values come together again and again: whether one is used behind it is asked once of each."""
+    m, n, block = 16, 32, 128
+    rng = np.random.default_rng(6)
+    a, b = (rng.integers(-4, 4, s).astype(np.float16) for s in ((m, n), (n, n)))
+    x = rng.integers(-4, 4, (5, block)).astype(np.float32)
+    out = device.empty(block + m * n, np.float32)
+    sorted_kernel[(1,)](*(device.array(v) for v in (a, b, x)), out, 5, M=m, N=n, BLOCK=block)
+    want = np.sort(a.astype(np.float32) @ b.astype(np.float32), axis=1)
+    np.testing.assert_array_equal(device.numpy(out), np.concatenate([x.sum(0), want.ravel()]))

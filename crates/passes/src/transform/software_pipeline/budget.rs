@@ -1,5 +1,6 @@
 //! How much shared memory and how many registers a loop would need.
 
+use rustc_hash::FxHashSet;
 use tilewright_ir::dialect::{scf, tt, ttg};
 use tilewright_ir::{Module, Op, Value};
 
@@ -88,12 +89,23 @@ fn is_alive(module: &Module, l: scf::For, alloc: ttg::LocalAlloc) -> bool {
     (made == l.0 || module.is_before(made, l.0)) && is_used_from(module, l, alloc.result(module))
 }
 
-/// Whether a buffer or a view of it is used in the loop or after it.
+/// Whether a buffer, or what is made of it, is used in the loop or after it.
 fn is_used_from(module: &Module, l: scf::For, value: Value) -> bool {
     let Some(block) = module.parent_block(l.0) else { return true };
-    module.uses(value).iter().any(|u| {
-        let used: Option<Op> = module.ancestor_in_block(block, u.op);
-        let view = || module.results(u.op).iter().any(|&r| is_used_from(module, l, r));
-        used.is_none_or(|at| at == l.0 || module.is_before(l.0, at)) || view()
-    })
+    // (Values of a sorted tensor come together again and again: each is looked at once.)
+    let mut seen = FxHashSet::default();
+    let mut work = vec![value];
+    while let Some(v) = work.pop() {
+        if !seen.insert(v) {
+            continue;
+        }
+        for u in module.uses(v) {
+            let used: Option<Op> = module.ancestor_in_block(block, u.op);
+            if used.is_none_or(|at| at == l.0 || module.is_before(l.0, at)) {
+                return true;
+            }
+            work.extend(module.results(u.op));
+        }
+    }
+    false
 }
