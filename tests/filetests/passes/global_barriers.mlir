@@ -631,3 +631,27 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
+// -----
+// A store of what another thread has stored, with a load of that tensor between that needs no barrier itself.
+// RUN: -global-barriers
+#one = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%x: !tt.ptr<i32>) {
+    %last = arith.constant dense<127> : tensor<128xi32, #one>
+    %most = arith.constant dense<128> : tensor<128xi32, #one>
+    %i = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32, #one>
+    %j = arith.subi %last, %i : tensor<128xi32, #one>
+    %all = tt.splat %x : !tt.ptr<i32> -> tensor<128x!tt.ptr<i32>, #one>
+    %p = tt.addptr %all, %i : tensor<128x!tt.ptr<i32>, #one>, tensor<128xi32, #one>
+    %q = tt.addptr %all, %j : tensor<128x!tt.ptr<i32>, #one>, tensor<128xi32, #one>
+    %beside = tt.addptr %p, %most : tensor<128x!tt.ptr<i32>, #one>, tensor<128xi32, #one>
+    // CHECK: tt.store
+    // CHECK-NEXT: tt.load
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.store
+    tt.store %p, %i {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<128x!tt.ptr<i32>, #one>
+    %v = tt.load %beside {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<128x!tt.ptr<i32>, #one>
+    tt.store %q, %v {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<128x!tt.ptr<i32>, #one>
+    tt.return
+  }
+}

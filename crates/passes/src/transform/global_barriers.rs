@@ -6,7 +6,8 @@
 //! ([`global_bases`]), if not the same places by the same threads: a block that is turned in place, or a row that is shifted. A thread that
 //! alone loads and stores an element needs no barrier: one that does so by pointers that are the same value, of which no two are equal
 //! ([`Distinct`]), nor one of an iteration of a loop and another one of a later iteration. Neither do those that touch nothing in common. What goes through two
-//! arguments is taken for two tensors, whoever loads it, and two stores, unless one of them is atomic, for two parts of one.
+//! arguments is taken for two tensors, whoever loads it, and two stores, unless one of them is atomic
+//! or there was a load of it, for two parts of one.
 //!
 //! Copies to shared memory load when they are begun, and until they are waited for.
 //!
@@ -232,6 +233,7 @@ impl Walk<'_> {
                 // What is atomic loads, too.
                 let stores = if self.is_atomic(op) { &pending.stores[..] } else { &[] };
                 let settles = self.releases(op)
+                    || self.stores_again(op, &pending)
                     || pending.loads.iter().chain(stores).any(|&earlier| self.meet(earlier, op));
                 // (What each thread alone has loaded a copy may still overwrite.)
                 let pending = if settles { self.settle(op, pending) } else { pending };
@@ -313,6 +315,14 @@ impl Walk<'_> {
         let touched = (self.touched(first.op), self.touched(second));
         let apart = matches!(touched, (Some(a), Some(b)) if self.distinct.apart(a, b, first.turn));
         !same && !apart
+    }
+
+    /// Whether an operation stores what others have stored since the last barrier, where the program has loaded from that tensor, too: two
+    /// stores alone are two parts of it.
+    fn stores_again(&self, op: Op, pending: &Pending) -> bool {
+        let bases = self.bases_of(op);
+        let loaded = |load: &Touch| self.bases_of(load.op).iter().any(|base| bases.contains(base));
+        pending.loads.iter().any(loaded) && pending.stores.iter().any(|&store| self.meet(store, op))
     }
 
     /// What an operation touches by pointers.
