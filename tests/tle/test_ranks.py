@@ -421,5 +421,5 @@ def signal_kernel(slot, mesh: tl.constexpr):
 def test_a_signal_that_there_is_not(device):
     with simulated_mesh(1, 2):
         signal_kernel[(1,)](8184, PAIR, debug=True)
-        with pytest.raises(triton.KernelError, match="slot_id of tle.signal must be below 8192"):
+        with pytest.raises(triton.KernelError, match="must be below 8192"):
             signal_kernel[(1,)](8190, PAIR, debug=True)

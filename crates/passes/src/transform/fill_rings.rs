@@ -98,9 +98,12 @@ fn stores(module: &Module, ring: &Ring, alloc: ttg::LocalAlloc) -> Option<Vec<St
     let mut acquires: Vec<ttg::RingAcquire> = Vec::new();
     // What a mask leaves out may be what somebody has put there at another time.
     let mut kept = alloc.src(module).is_some();
+    let mut of_others: Vec<Op> = Vec::new();
     for op in users.into_iter().filter(|&op| rings::writes(module, op, alloc)) {
-        kept |= guards::is_unguarded(module, op, alloc);
+        let unguarded = guards::is_unguarded(module, op, alloc);
+        kept |= unguarded;
         if !guards::fills(module, op, ring.create, alloc) {
+            of_others.extend((!unguarded).then_some(op));
             continue;
         }
         let acquire = guards::acquired(module, op, ring.create)?;
@@ -121,8 +124,10 @@ fn stores(module: &Module, ring: &Ring, alloc: ttg::LocalAlloc) -> Option<Vec<St
         stores.push(store);
         acquires.push(acquire);
     }
+    // What another ring hands over in the same place is neither zeroed where a mask leaves it nor overtaken by a copy.
+    let meets = |store: &Store| of_others.iter().any(|&op| guards::overlaps(module, op, store.dst));
     let masked = stores.iter().any(|store| tt::Store::cast(module, store.op).is_some());
-    (!(stores.is_empty() || masked && kept)).then_some(stores)
+    (!(stores.is_empty() || masked && kept || stores.iter().any(meets))).then_some(stores)
 }
 
 /// The load of a block that a store puts into a slot, if the copy engine can put it there.

@@ -11,6 +11,7 @@
 //! tt.store %p, %r                                     tt.store %p, %r
 //! ```
 
+use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{arith, scf, tt, ttg};
 use tilewright_ir::{Block, Module, Op, Opcode, Trait};
 
@@ -36,8 +37,9 @@ pub fn run(module: &mut Module) {
     for block in blocks {
         // Last ones first: what they are made of may go with them.
         let ops: Vec<Op> = module.block_ops(block).collect();
+        let mut known = FxHashMap::default();
         for op in ops.into_iter().rev() {
-            if is_made_of_numbers(module, op)
+            if is_made_of_numbers(module, op, &mut known)
                 && let Some(user) = first_user_behind_loop(module, block, op)
             {
                 module.move_before(op, user);
@@ -50,8 +52,17 @@ fn is_loop(module: &Module, op: Op) -> bool {
     scf::For::cast(module, op).is_some() || scf::While::cast(module, op).is_some()
 }
 
-/// Whether an operation gives a block of integers, pointers or conditions that follows from ranges and single values.
-fn is_made_of_numbers(module: &Module, op: Op) -> bool {
+/// Whether an operation gives a block of integers, pointers or conditions that follows from ranges and single values; `known` says it of others.
+fn is_made_of_numbers(module: &Module, op: Op, known: &mut FxHashMap<Op, bool>) -> bool {
+    if let Some(&made) = known.get(&op) {
+        return made;
+    }
+    let made = is_made(module, op, known);
+    known.insert(op, made);
+    made
+}
+
+fn is_made(module: &Module, op: Op, known: &mut FxHashMap<Op, bool>) -> bool {
     let &[result] = module.results(op) else { return false };
     let element = module.element_type(module.value_type(result));
     let made = match module.opcode(op) {
@@ -67,7 +78,7 @@ fn is_made_of_numbers(module: &Module, op: Op) -> bool {
     let mut tensors = module.operands(op).iter().filter(|&&v| module.is_tensor(module.value_type(v)));
     made && module.is_tensor(module.value_type(result))
         && (module.is_int(element) || module.is_ptr(element))
-        && tensors.all(|&v| module.defining_op(v).is_some_and(|op| is_made_of_numbers(module, op)))
+        && tensors.all(|&v| module.defining_op(v).is_some_and(|op| is_made_of_numbers(module, op, known)))
 }
 
 /// The first operation of its block that uses what an operation gives, if a loop stands between.

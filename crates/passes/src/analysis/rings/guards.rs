@@ -122,7 +122,7 @@ pub fn is_unguarded(module: &Module, op: Op, alloc: ttg::LocalAlloc) -> bool {
 }
 
 /// Whether an operation accesses, through views or pointers, some of what a view of the same buffer shows.
-fn overlaps(module: &Module, op: Op, view: Value) -> bool {
+pub fn overlaps(module: &Module, op: Op, view: Value) -> bool {
     let Some(alloc) = allocation(module, view) else { return true };
     let operands = module.operands(op).iter().filter(|&&v| lies_in(module, v, alloc));
     let mut views = operands.flat_map(|&v| match module.is_shared_pointer(module.value_type(v)) {

@@ -1,8 +1,8 @@
 //! Puts the release of a slot behind the wait for the asynchronous dots that read it.
 //!
 //! A `ttg.ring_release` stands where the program has read the slot; that reading may still be under way (but where the kernel issues its
-//! dots itself, and waits for them before it releases their slots). One of the kernel's own that stands later goes up to the last reading: nobody
-//! else's work depends on what is between. A dot that is still
+//! dots itself, and waits for them before it releases their slots). One of the kernel's own that stands later goes up to the last reading, past what
+//! touches no memory: what else the program reads or writes before it may be what the release hands over. A dot that is still
 //! under way when the iteration ends is waited for in the next one: the slot before the current one is released there, and
 //! the last one after the loop.
 //!
@@ -18,6 +18,7 @@
 //! ```
 
 use tilewright_ir::dialect::{arith, scf, ttg, ttng};
+use tilewright_ir::effects::effects;
 use tilewright_ir::{Block, Builder, Module, Op, Type, Value, ValueDef};
 
 use crate::analysis::rings::{self, Place, Ring, guards, position};
@@ -45,7 +46,7 @@ enum Done {
 }
 
 /// The operation of its block behind which a release may stand as far as other accesses than dots' go: where it is, or, of a kernel's own ring, the last one
-/// before it that is on the ring or touches a field. The writer need not wait for what else the program does there.
+/// before it that is on the ring, touches a field, or any other memory. The writer need not wait for what else the program computes there.
 fn last_access(module: &Module, ring: &Ring, release: ttg::RingRelease, block: Block) -> Op {
     // Products that the kernel issues it waits for itself.
     let inside = || module.block_ops(block).flat_map(|op| module.all_ops(op));
@@ -60,6 +61,11 @@ fn last_access(module: &Module, ring: &Ring, release: ttg::RingRelease, block: B
             |op: Op| !(is_view(module, op) || is_known(module, op) && module.parent_block(op) == Some(block));
         touching.extend(users.into_iter().filter(|&op| elsewhere(op)));
     }
+    let touches = |op: Op| {
+        let found = effects(module, op);
+        (found.reads || found.writes) && !is_known(module, op) && !is_view(module, op)
+    };
+    touching.extend(module.block_ops(block).filter(|&op| module.all_ops(op).into_iter().any(touches)));
     let here = touching.into_iter().filter_map(|op| module.ancestor_in_block(block, op));
     let before = here.filter(|&op| module.is_before(op, release.0));
     before.reduce(|a, b| if module.is_before(a, b) { b } else { a }).unwrap_or(release.0)
