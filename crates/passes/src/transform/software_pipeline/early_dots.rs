@@ -14,10 +14,10 @@
 //! ```
 
 use rustc_hash::FxHashSet;
-use tilewright_ir::dialect::{ttg, ttng};
+use tilewright_ir::dialect::{tt, ttg, ttng};
 use tilewright_ir::{Block, Module, Op, Opcode, Value};
 
-use crate::analysis::rings;
+use crate::analysis::rings::{self, guards};
 
 /// Moves these dots of a block up, none before the block's first.
 pub fn issue_early(module: &mut Module, block: Block, early: &[Op]) {
@@ -25,7 +25,7 @@ pub fn issue_early(module: &mut Module, block: Block, early: &[Op]) {
     let Some(first) = first else { return };
     for &dot in early {
         let mut views = Vec::new();
-        // An operand may be what an mbarrier announces: nothing else says which.
+        // An operand may be what an mbarrier announces, where nothing else says which, or what the program itself stores.
         let mut after = last_wait(module, first, dot);
         for v in module.operands(dot).to_vec() {
             settle(module, block, v, &mut views, &mut after);
@@ -80,12 +80,22 @@ fn settle(module: &Module, block: Block, value: Value, views: &mut Vec<Op>, afte
     }
 }
 
-/// The last wait for an mbarrier between two operations, or the first of them.
-fn last_wait(module: &Module, first: Op, before: Op) -> Op {
+/// The last wait for an mbarrier between an operation and a dot, or the last store to what the dot reads, or the first operation.
+fn last_wait(module: &Module, first: Op, dot: Op) -> Op {
+    let operands =
+        ttng::WarpGroupDot::cast(module, dot).map(|d| [d.a(module), d.b(module)]).into_iter().flatten();
+    let views: Vec<Value> = operands.filter(|&v| !module.is_tensor(module.value_type(v))).collect();
+    let stores = |op: Op| {
+        let to_pointers = tt::Store::cast(module, op)
+            .is_some_and(|s| module.is_shared_pointer(module.value_type(s.ptr(module))));
+        (to_pointers || ttg::LocalStore::cast(module, op).is_some())
+            && views.iter().any(|&view| guards::overlaps(module, op, view))
+    };
     let mut found = first;
     let mut at = module.next_op(first);
-    while let Some(op) = at.filter(|&op| op != before) {
-        if rings::waits_at_mbarrier(module, op) || ttng::WaitBarrier::cast(module, op).is_some() {
+    while let Some(op) = at.filter(|&op| op != dot) {
+        if rings::waits_at_mbarrier(module, op) || ttng::WaitBarrier::cast(module, op).is_some() || stores(op)
+        {
             found = op;
         }
         at = module.next_op(op);
