@@ -241,3 +241,95 @@ def test_a_product_of_a_transposed_part(device, monkeypatch, target, part):
     turned_part[(1,)](device.array(x), device.array(y), out, 64, 32, 32, part)
     there = y[32 * part :, 32 * part :][:32, :32]
     np.testing.assert_array_equal(device.numpy(out), x.astype("float32") @ there.T.astype("float32"))
+
+
+@triton.jit
+def put(turns, tile, x_ptr, n, N: tl.constexpr):
+    at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    for k in range(n):
+        turns.acquire(k)
+        tile.store(tl.load(x_ptr + k * N * N + at))
+        turns.commit(k)
+
+
+@triton.jit
+def take(turns, tile, out_ptr, n, N: tl.constexpr):
+    at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    for k in range(n):
+        turns.wait(k)
+        tl.store(out_ptr + k * N * N + at, tile.load())
+        turns.release(k)
+
+
+@triton.jit
+def turns_kernel(x_ptr, out_ptr, n, N: tl.constexpr):
+    tile = tle.gpu.alloc([N, N], dtype=tl.float16)
+    turns = tle.pipe(capacity=1, turn=tle.gpu.alloc([1, 32], dtype=tl.int32))
+    tle.gpu.warp_specialize(
+        [(take, (turns.reader(), tile, out_ptr, n, N)), (put, (turns.writer(), tile, x_ptr, n, N))], [4], [64]
+    )
+
+
+def test_a_release_hands_over_what_is_no_field(device):
+    """Two roles take turns at a buffer of which the pipe does not know."""
+    x = np.random.default_rng(0).integers(-8, 8, (5, N, N)).astype(np.float16)
+    out = device.array(np.zeros_like(x))
+    turns_kernel[(1,)](device.array(x), out, 5, N, num_warps=4)
+    np.testing.assert_array_equal(device.numpy(out), x)
+
+
+@triton.jit
+def lay(base, patch, x_ptr, y_ptr, n, N: tl.constexpr):
+    row, column = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
+    at, rows, columns = row * N + column, tl.broadcast_to(row, (N, N)), tl.broadcast_to(column, (N, N))
+    for k in range(n):
+        slot = base.acquire(k)
+        tl.store(tle.gpu.local_ptr(slot.kv, (rows, columns)), tl.load(x_ptr + k * N * N + at))
+        base.commit(k)
+        slot = patch.acquire(k)
+        even = rows % 2 == 0
+        y = tl.load(y_ptr + k * N * N + at, even, other=0.0)
+        tl.store(tle.gpu.local_ptr(slot.kv, (rows, columns)), y, even)
+        patch.commit(k)
+
+
+@triton.jit
+def multiply_twice(base, patch, q_ptr, out_ptr, n, N: tl.constexpr):
+    at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+    q = tl.load(q_ptr + at)
+    acc = tl.zeros([N, N], tl.float32)
+    for k in range(n):
+        base.wait(k)
+        slot = patch.wait(k).slot
+        acc = tl.dot(q, slot.kv.load(), acc)
+        slot.kv.store(tl.full([N, N], 1.0, tl.float16))
+        acc = tl.dot(q, slot.kv.load(), acc)
+        patch.release(k)
+        base.release(k)
+    tl.store(out_ptr + at, acc)
+
+
+@triton.jit
+def patched_kernel(q_ptr, x_ptr, y_ptr, out_ptr, n, N: tl.constexpr):
+    kv = tle.gpu.alloc([2, N, N], dtype=tl.float16)
+    base, patch = tle.pipe(capacity=2, kv=kv), tle.pipe(capacity=2, kv=kv)
+    tle.gpu.warp_specialize(
+        [
+            (multiply_twice, (base.reader(), patch.reader(), q_ptr, out_ptr, n, N)),
+            (lay, (base.writer(), patch.writer(), x_ptr, y_ptr, n, N)),
+        ],
+        [4],
+        [64],
+    )
+
+
+def test_what_a_second_pipe_leaves_and_a_reader_changes(device):
+    """A mask leaves what the first pipe has put there, and a product reads what has been stored before it."""
+    rng = np.random.default_rng(0)
+    q = rng.integers(-3, 4, (N, N)).astype(np.float16)
+    x, y = (rng.integers(-3, 4, (5, N, N)).astype(np.float16) for _ in range(2))
+    out = device.array(np.zeros((N, N), np.float32))
+    patched_kernel[(1,)](*map(device.array, (q, x, y)), out, 5, N, num_warps=4)
+    kv = np.where((np.arange(N) % 2 == 0)[:, None], y, x).astype(np.float32)
+    want = sum(q.astype(np.float32) @ (part + 1) for part in kv)
+    np.testing.assert_array_equal(device.numpy(out), want)
