@@ -169,10 +169,14 @@ def slots_for(m, n, step):
     return min(4, ((227 << 10) - 2 * m * n) // (2 * (m + n) * step))
 
 
-def check_devices(mesh):
-    """What is handed over needs two sides."""
+def rows_of_each(rows, m, mesh):
+    """How many rows each device has, in whole tiles."""
     if mesh.size < 2:
         raise ValueError("a mesh of one device has nobody to share the product with: use gemm.py")
+    own = rows // mesh.size
+    if own * mesh.size != rows or own % m:
+        raise ValueError(f"{rows} rows do not divide into blocks of {m} on each of {mesh.size} devices")
+    return own
 
 
 def check_signals(count, of):
@@ -194,10 +198,7 @@ def all_gather_gemm(
     """
     (rows, inner), columns = a.shape, b.shape[0]
     m, n, step = block
-    check_devices(mesh)
-    own = rows // mesh.size
-    if own * mesh.size != rows or own % m:
-        raise ValueError(f"{rows} rows do not divide into blocks of {m} on each of {mesh.size} devices")
+    own = rows_of_each(rows, m, mesh)
     check_signals(rows // m, "blocks of rows")
     programs = min(programs, triton.cdiv(rows, m) * triton.cdiv(columns, n))
     team = min(team, programs)
@@ -344,10 +345,7 @@ def summed_gemm(
     """
     (rows, inner), columns = a.shape, b.shape[0]
     m, n, step = block
-    check_devices(mesh)
-    own = rows // mesh.size
-    if own * mesh.size != rows or own % m:
-        raise ValueError(f"{rows} rows do not divide into blocks of {m} on each of {mesh.size} devices")
+    own = rows_of_each(rows, m, mesh)
     tiles = own // m * triton.cdiv(columns, n)
     check_signals(tiles, "tiles of each device")
     summed_kernel[(min(programs, mesh.size * tiles),)](

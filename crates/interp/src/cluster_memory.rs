@@ -152,10 +152,9 @@ impl ClusterMemory {
     /// The program of a rank waits for others; gives whether all of the cluster do, so that nobody will go on.
     pub fn wait(&self, rank: u64) -> bool {
         let mut arrivals = self.arrivals();
-        if !arrivals.sent.iter().any(|arrival| arrival.0 == rank) {
-            arrivals.waiting.insert(rank);
-        }
-        arrivals.waiting.len() as u64 == self.programs
+        // (Who has been sent something is not among those that wait.)
+        let told = arrivals.sent.iter().any(|arrival| arrival.0 == rank);
+        !told && self.all_wait(&mut arrivals, rank)
     }
 
     /// How many barriers of the cluster all of its programs have come to.
@@ -167,9 +166,11 @@ impl ClusterMemory {
     /// go on, and looks again.
     pub fn wait_at_barrier(&self, rank: u64, barriers_met: u64) -> bool {
         let mut arrivals = self.arrivals();
-        if arrivals.barriers_met != barriers_met {
-            return false;
-        }
+        arrivals.barriers_met == barriers_met && self.all_wait(&mut arrivals, rank)
+    }
+
+    /// With this one, too.
+    fn all_wait(&self, arrivals: &mut Arrivals, rank: u64) -> bool {
         arrivals.waiting.insert(rank);
         arrivals.waiting.len() as u64 == self.programs
     }

@@ -138,6 +138,22 @@ def _slots(count: core.constexpr, memory, ranks):
 
 
 @jit
+def _members(x, to: core.constexpr, count: core.constexpr):
+    """This member's number, those of all that exchange words with it, in a column, this rank's memory, and the :func:`_slots` for that."""
+    members: core.constexpr = x.spec.members(to)
+    number = _ranks._own_number(count, x.spec.ranks())
+    numbers = _transfer._at(x, to, number, core.arange(0, members)[:, None])
+    memory = _ranks._memory(count)
+    return number, numbers, memory, _slots(count, memory, _ranks._look_up(numbers, x.spec.ranks()))
+
+
+@jit
+def _taking(memory):
+    """How many programs exchange: those that have slots."""
+    return core.minimum(_transfer._programs(), core.load(memory + _ranks.SLOT_PROGRAMS))
+
+
+@jit
 def exchange(x, to: core.constexpr, out, count: core.constexpr, size: core.constexpr):
     """What becomes whole, is added up, or is split along another dimension, along some axes; ``size`` is the bytes of an element."""
     what: core.constexpr = x.spec.transition(to)
@@ -147,18 +163,14 @@ def exchange(x, to: core.constexpr, out, count: core.constexpr, size: core.const
     elements: core.constexpr = _transfer._product(box)
     tile: core.constexpr = _tile(elements, size, members)
     dtype: core.constexpr = x.handle.dtype.element_ty
-    number = _ranks._own_number(count, x.spec.ranks())
+    number, numbers, memory, found = _members(x, to, count)
+    epochs, mine, theirs = found[0], found[1], found[2]
     # A row for each member.
     places = core.arange(0, members)[:, None]
-    numbers = _transfer._at(x, to, number, places)
     # Where what goes to each begins, and what comes from each.
     send = _transfer._box(x, to, places * 0, numbers, plan[1], box)[1]
     take = _transfer._box(x, to, places, number, plan[1], box)[2]
-    memory = _ranks._memory(count)
-    program = _ranks._program()
-    taking = core.minimum(_transfer._programs(), core.load(memory + _ranks.SLOT_PROGRAMS))
-    found = _slots(count, memory, _ranks._look_up(numbers, x.spec.ranks()))
-    epochs, mine, theirs = found[0], found[1], found[2]
+    program, taking = _ranks._program(), _taking(memory)
     if program < taking:
         epoch = core.load(epochs)
         for item in range(program, _transfer._pieces(elements, tile), taking):
@@ -187,15 +199,11 @@ def two_shot(x, to: core.constexpr, out, count: core.constexpr, size: core.const
     elements: core.constexpr = _transfer._product(x.spec.local_shape(x.shape))
     tile: core.constexpr = _tile(_transfer._pieces(elements, members), size, members)
     dtype: core.constexpr = x.handle.dtype.element_ty
-    number = _ranks._own_number(count, x.spec.ranks())
+    _number, _numbers, memory, found = _members(x, to, count)
+    epochs, mine, theirs = found[0], found[1], found[2]
     # A row for each member.
     places = core.arange(0, members)[:, None]
-    numbers = _transfer._at(x, to, number, places)
-    memory = _ranks._memory(count)
-    program = _ranks._program()
-    taking = core.minimum(_transfer._programs(), core.load(memory + _ranks.SLOT_PROGRAMS))
-    found = _slots(count, memory, _ranks._look_up(numbers, x.spec.ranks()))
-    epochs, mine, theirs = found[0], found[1], found[2]
+    program, taking = _ranks._program(), _taking(memory)
     if program < taking:
         epoch = core.load(epochs)
         for item in range(program, _transfer._pieces(elements, members * tile), taking):
@@ -254,10 +262,7 @@ def value_of(x, value, to: core.constexpr, count: core.constexpr):
     box: core.constexpr = plan[0]
     mine: core.constexpr = to.local_shape(x.shape)
     size: core.constexpr = _transfer._itemsize(value.dtype)
-    number = _ranks._own_number(count, x.spec.ranks())
-    numbers = _transfer._at(x, to, number, core.arange(0, members)[:, None])
-    memory = _ranks._memory(count)
-    found = _slots(count, memory, _ranks._look_up(numbers, x.spec.ranks()))
+    _number, _numbers, memory, found = _members(x, to, count)
     # What was counted last is stored by one thread of each, and read here by all.
     core.debug_barrier()
     epoch = _next(core.load(found[0]))

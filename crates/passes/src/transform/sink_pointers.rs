@@ -12,8 +12,8 @@
 //! ```
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::dialect::{arith, scf, tt, ttg};
-use tilewright_ir::{Block, Module, Op, Opcode, Trait};
+use tilewright_ir::dialect::{arith, tt, ttg};
+use tilewright_ir::{Block, Module, Op, Opcode, Trait, flow};
 
 use crate::pass::{Pass, Property};
 
@@ -31,7 +31,7 @@ pub const PASS: Pass = Pass {
 
 /// Does so in every block that has a loop.
 pub fn run(module: &mut Module) {
-    let loops = module.all_ops(module.root()).into_iter().filter(|&op| is_loop(module, op));
+    let loops = module.all_ops(module.root()).into_iter().filter(|&op| flow::is_loop(module, op));
     let mut blocks: Vec<Block> = loops.filter_map(|op| module.parent_block(op)).collect();
     blocks.dedup();
     for block in blocks {
@@ -46,10 +46,6 @@ pub fn run(module: &mut Module) {
             }
         }
     }
-}
-
-fn is_loop(module: &Module, op: Op) -> bool {
-    scf::For::cast(module, op).is_some() || scf::While::cast(module, op).is_some()
 }
 
 /// Whether an operation gives a block of integers, pointers or conditions that follows from ranges and single values; `known` says it of others.
@@ -87,5 +83,5 @@ fn first_user_behind_loop(module: &Module, block: Block, op: Op) -> Option<Op> {
     let users: Option<Vec<Op>> = uses.map(|u| module.ancestor_in_block(block, u.op)).collect();
     let first = users?.into_iter().reduce(|a, b| if module.is_before(a, b) { a } else { b })?;
     let between = std::iter::successors(module.next_op(op), |&op| module.next_op(op));
-    between.take_while(|&op| op != first).any(|op| is_loop(module, op)).then_some(first)
+    between.take_while(|&op| op != first).any(|op| flow::is_loop(module, op)).then_some(first)
 }

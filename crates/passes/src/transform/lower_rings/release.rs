@@ -23,7 +23,6 @@ use tilewright_ir::{Block, Builder, Module, Op, Type, Value, ValueDef};
 
 use crate::analysis::rings::{self, Place, Ring, guards, position};
 use crate::hopper::user_dots;
-use crate::transform::allocate_shared::{buffer_users, is_view};
 
 /// Moves the releases of a ring that stand too early.
 pub(super) fn place(module: &mut Module, ring: &Ring) {
@@ -46,36 +45,27 @@ enum Done {
 }
 
 /// The operation of its block behind which a release may stand as far as other accesses than dots' go: where it is, or, of a kernel's own ring, the last one
-/// before it that is on the ring, touches a field, or any other memory. The writer need not wait for what else the program computes there.
+/// before it that touches memory, or waits, or that it needs. The writer need not wait for what else the program computes there.
 fn last_access(module: &Module, ring: &Ring, release: ttg::RingRelease, block: Block) -> Op {
     // Products that the kernel issues it waits for itself.
     let inside = || module.block_ops(block).flat_map(|op| module.all_ops(op));
     if !ring.is_own || inside().any(|op| user_dots::is_authored(module, op)) {
         return release.0;
     }
-    let mut touching: Vec<Op> = ring.uses.clone();
-    touching.extend(module.operands(release.0).iter().filter_map(|&v| module.defining_op(v)));
-    for field in &ring.fields {
-        let users = buffer_users(module, field.alloc.result(module));
-        let elsewhere =
-            |op: Op| !(is_view(module, op) || is_known(module, op) && module.parent_block(op) == Some(block));
-        touching.extend(users.into_iter().filter(|&op| elsewhere(op)));
-    }
-    let touches = |op: Op| {
+    let touches = |&op: &Op| {
         let found = effects(module, op);
-        (found.reads || found.writes) && !is_known(module, op) && !is_view(module, op)
+        (found.reads || found.writes) && !is_known(module, op)
     };
-    touching.extend(module.block_ops(block).filter(|&op| module.all_ops(op).into_iter().any(touches)));
-    let here = touching.into_iter().filter_map(|op| module.ancestor_in_block(block, op));
-    let before = here.filter(|&op| module.is_before(op, release.0));
+    let operands = module.operands(release.0).iter().filter_map(|&v| module.defining_op(v));
+    let made = operands.filter_map(|op| module.ancestor_in_block(block, op));
+    let before = module.block_ops(block).filter(touches).chain(made);
+    let before = before.filter(|&op| module.is_before(op, release.0));
     before.reduce(|a, b| if module.is_before(a, b) { b } else { a }).unwrap_or(release.0)
 }
 
-/// Whether an operation is a dot, of which is known where it has read, a wait for dots, or makes pointers.
+/// Whether an operation is a dot, of which is known where it has read, or a wait for dots.
 fn is_known(module: &Module, op: Op) -> bool {
-    let dot = ttng::WarpGroupDot::cast(module, op).filter(|d| !user_dots::is_authored(module, d.0));
-    let wait = ttng::WarpGroupDotWait::cast(module, op).is_some();
-    dot.is_some() || wait || ttg::LocalPtr::cast(module, op).is_some()
+    ttng::WarpGroupDot::cast(module, op).is_some() || ttng::WarpGroupDotWait::cast(module, op).is_some()
 }
 
 /// Whether a ring keeps writes away from what an operand shows to warps at this place. (A ring that a pass made does from all its fields.)
