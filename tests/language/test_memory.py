@@ -351,3 +351,23 @@ def test_scalars_that_a_while_loop_stores(device, decides):
     else:
         np.testing.assert_array_equal(device.numpy(x)[:9], sums)
         np.testing.assert_array_equal(device.numpy(out), np.full(256, sums[:8].sum()))
+
+
+@triton.jit
+def stored_twice(x_ptr, STEP: tl.constexpr, N: tl.constexpr):
+    """Both stores stand behind the load; the barrier that the first one wants settles the load for the second one, too."""
+    i = tl.arange(0, N)
+    x = tl.load(x_ptr + i)
+    tl.store(x_ptr + (N - 1 - i), x)
+    tl.store(x_ptr + i * STEP % N, x * 2)
+
+
+@pytest.mark.parametrize("num_warps", [1, 4])
+@pytest.mark.parametrize("size", [96, 256])
+def test_two_stores_to_what_was_loaded_are_in_order(device, size, num_warps):
+    x = device.array(np.arange(size, dtype=np.int32))
+    stored_twice[(1,)](x, 7, size, num_warps=num_warps)
+    i = np.arange(size)
+    want = np.arange(size)[::-1].copy()
+    want[i * 7 % size] = i * 2
+    np.testing.assert_array_equal(device.numpy(x), want)

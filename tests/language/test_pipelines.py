@@ -178,3 +178,48 @@ def test_a_sorted_product_before_a_loop(device):
     sorted_kernel[(1,)](*(device.array(v) for v in (a, b, x)), out, 5, M=m, N=n, BLOCK=block)
     want = np.sort(a.astype(np.float32) @ b.astype(np.float32), axis=1)
     np.testing.assert_array_equal(device.numpy(out), np.concatenate([x.sum(0), want.ravel()]))
+
+
+@triton.jit(noinline=True)
+def wait_until_set(flag):
+    while tl.atomic_cas(flag, 1, 1) == 0:
+        pass
+
+
+@triton.jit
+def product_of_another(flag, a, b, c, n, CALL: tl.constexpr, M: tl.constexpr):
+    """Program 1 stores tiles, and sets a flag behind each; program 0 waits for each flag, and multiplies the tile."""
+    i, j = tl.arange(0, M)[:, None], tl.arange(0, M)[None, :]
+    if tl.program_id(0) == 1:
+        for t in range(n):
+            tl.store(a + t * M * M + i * M + j, (i + j + t).to(tl.float16))
+            tl.debug_barrier()
+            tl.atomic_xchg(flag + t, 1, sem="release")
+    else:
+        acc = tl.zeros([M, M], tl.float32)
+        for t in range(n):
+            if CALL:
+                wait_until_set(flag + t)
+            else:
+                one = 0
+                while one == 0:
+                    one = tl.inline_asm_elementwise(
+                        "ld.acquire.gpu.global.b32 $0, [$1];", "=r,l", [flag + t], tl.int32, False, 1
+                    )
+            x = tl.load(a + t * M * M + i * M + j)
+            y = tl.load(b + i * M + j)
+            acc = tl.dot(x, y, acc)
+        tl.store(c + i * M + j, acc)
+
+
+@pytest.mark.parametrize("num_stages", [1, 3])
+@pytest.mark.parametrize("call", [False, True])
+def test_no_load_runs_ahead_of_a_wait(device, call, num_stages):
+    n, m = 5, 32
+    b = np.random.default_rng(0).integers(-2, 3, (m, m)).astype(np.float16)
+    flag, c = device.zeros(n, np.int32), device.zeros((m, m), np.float32)
+    a = device.array(np.full((n, m, m), -9, np.float16))
+    product_of_another[(2,)](flag, a, device.array(b), c, n, call, m, num_stages=num_stages)
+    at = np.arange(m)
+    tiles = [(at[:, None] + at + t).astype(np.float32) for t in range(n)]
+    np.testing.assert_array_equal(device.numpy(c), sum(tile @ b.astype(np.float32) for tile in tiles))

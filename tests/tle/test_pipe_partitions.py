@@ -1075,3 +1075,61 @@ def test_what_cannot_be_compiled(case, message):
     with pytest.raises(triton.CompilationError, match=re.escape(message)) as error:
         not_supported.warmup(x, x, 5, 64, case, grid=(1,), target="cuda:90")
     assert "test_pipe_partitions.py" in str(error.value) and "^" in str(error.value)
+
+
+@triton.jit
+def fill_and_note(writer, x_desc, x_ptr, side, noted, n, HOW: tl.constexpr, B: tl.constexpr):
+    at = tl.arange(0, B)
+    for k in range(n):
+        slot = writer.acquire(k)
+        if HOW == "blocks":
+            tle.gpu.copy(x_desc, slot.x, [B], [k * B])
+        elif HOW == "copies":
+            tle.gpu.copy(x_ptr + k * B + at, slot.x, [B])
+        else:
+            slot.x.store(tl.load(x_ptr + k * B + at))
+        side.store(at * (k + 1))
+        tl.store(noted + at, at * (k + 2))
+        writer.commit(k)
+
+
+@triton.jit
+def read_noted(reader, out_desc, out_ptr, side, noted, n, ELECTED: tl.constexpr, B: tl.constexpr):
+    at = tl.arange(0, B)
+    for k in range(n):
+        slot = reader.wait(k).slot
+        turned = tl.load(tle.gpu.local_ptr(side, (B - 1 - at,))) + tl.load(noted + B - 1 - at)
+        if ELECTED:
+            tle.gpu.copy(slot.x, out_desc, [B], [(n + k) * B])
+        else:
+            tl.store(out_ptr + (n + k) * B + at, slot.x.load())
+        reader.release(k)
+        tl.store(out_ptr + k * B + at, turned)
+
+
+@triton.jit
+def beside(x_ptr, noted, out_ptr, n, HOW: tl.constexpr, ELECTED: tl.constexpr, B: tl.constexpr):
+    x_desc = tl.make_tensor_descriptor(x_ptr, [n * B], [1], [B])
+    out_desc = tl.make_tensor_descriptor(out_ptr, [2 * n * B], [1], [B])
+    side = tle.gpu.alloc([B], dtype=tl.int32)
+    pipe = tle.pipe(capacity=1, x=tle.gpu.alloc([1, B], dtype=tl.int32))
+    tle.gpu.warp_specialize(
+        [
+            (read_noted, (pipe.reader(), out_desc, out_ptr, side, noted, n, ELECTED, B)),
+            (fill_and_note, (pipe.writer(), x_desc, x_ptr, side, noted, n, HOW, B)),
+        ],
+        [2],
+        [40],
+    )
+
+
+@pytest.mark.parametrize("elected", [False, True])
+@pytest.mark.parametrize("how", ["blocks", "copies", "stores"])
+def test_what_is_done_beside_a_slot_is_handed_over(device, how, elected):
+    n, block = 4, 128
+    x = np.arange(n * block, dtype=np.int32) * 3
+    out, noted = device.zeros(2 * n * block, np.int32), device.zeros(block, np.int32)
+    beside[(1,)](device.array(x), noted, out, n, how, elected, block, num_warps=1)
+    at = np.arange(block)[::-1]
+    want = np.concatenate([at * (2 * k + 3) for k in range(n)] + [x])
+    np.testing.assert_array_equal(device.numpy(out), want)

@@ -12,7 +12,7 @@ use tilewright_ir::effects::resource;
 use tilewright_ir::opdef::{Access, Resource};
 use tilewright_ir::{Block, Module, Op, Opcode, Trait, TypeKind, Value, ValueDef, flow, launch};
 
-use crate::analysis::{calls, scope};
+use crate::analysis::{calls, scope, waiting};
 
 /// The bases of pointers, or of a descriptor.
 pub fn bases(module: &Module, value: Value) -> Vec<Value> {
@@ -137,6 +137,13 @@ fn unique(values: impl Iterator<Item = Value>) -> Vec<Value> {
 pub fn written(module: &Module, within: &[Op]) -> Vec<Value> {
     let all = within.iter().flat_map(|&root| module.all_ops(root));
     unique(all.flat_map(|op| touched(module, op, Access::Write)))
+}
+
+/// What a loop must not load ahead: what it writes itself and, where it waits for other warps of its program, what these may write.
+pub fn written_before(module: &Module, l: Op) -> Vec<Value> {
+    let waits = module.all_ops(l).into_iter().any(|op| waiting::waits_for_warps(module, op));
+    let function = scope::function(module, l).filter(|_| waits);
+    written(module, &[function.unwrap_or(l)])
 }
 
 /// Whether a load may read what is written through some of these bases: then it must not run ahead of that.

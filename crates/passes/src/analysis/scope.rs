@@ -3,9 +3,9 @@
 //! A function runs on the module's `ttg.num-warps` warps; inside a `ttg.warp_specialize` the default region stays on
 //! them, and each partition has warps of its own. Layouts, barriers and scratch memory are those of the scope.
 
-use tilewright_ir::dialect::{scf, tt, ttg, ttng};
+use tilewright_ir::dialect::{scf, tt, ttg};
 use tilewright_ir::module::Use;
-use tilewright_ir::{Module, Op, Opcode, Value, ValueDef};
+use tilewright_ir::{Module, Op, Value, ValueDef};
 
 /// How many warps run an operation.
 pub fn num_warps(module: &Module, op: Op) -> u32 {
@@ -40,20 +40,6 @@ pub fn function(module: &Module, op: Op) -> Option<Op> {
 pub fn specializations(module: &Module) -> Vec<ttg::WarpSpecialize> {
     let all = module.all_ops(module.root());
     all.into_iter().filter_map(|op| ttg::WarpSpecialize::cast(module, op)).collect()
-}
-
-/// Whether an operation may wait for, or is waited for by, other programs or the rest of its own: a barrier of the CTA, of its
-/// cluster or of programs, or an atomic whose old value matters. Loads must not run ahead of it.
-pub fn synchronizes(module: &Module, op: Op) -> bool {
-    match module.opcode(op) {
-        Some(
-            Opcode::Ttg(ttg::Kind::Barrier)
-            | Opcode::Ttng(ttng::Kind::ClusterWait)
-            | Opcode::Tt(tt::Kind::AtomicCas | tt::Kind::ProgramBarrier | tt::Kind::WaitSignal),
-        ) => true,
-        Some(Opcode::Tt(tt::Kind::AtomicRmw)) => !module.is_unused(module.result(op)),
-        _ => false,
-    }
 }
 
 /// The loops of the default region, at any depth: those of the consumers.

@@ -7,7 +7,7 @@
 //! alone loads and stores an element needs no barrier: one that does so by pointers that are the same value, of which no two are equal
 //! ([`Distinct`]), nor one of an iteration of a loop and another one of a later iteration. Neither do those that touch nothing in common. What goes through two
 //! arguments is taken for two tensors, whoever loads it, and two stores, unless one of them is atomic
-//! or there was a load of it, for two parts of one.
+//! or the function loads from it, for two parts of one.
 //!
 //! Copies to shared memory load when they are begun, and until they are waited for.
 //!
@@ -42,12 +42,12 @@ use std::cell::RefCell;
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
 use tilewright_ir::opdef::Access;
-use tilewright_ir::{Attr, Block, Builder, Encoding, Module, Op, Opcode, Region, Trait, Type, Value, flow};
+use tilewright_ir::{Attr, Block, Builder, Encoding, Module, Op, Opcode, Region, Type, Value};
 
 use super::membar::waits_inside;
 use crate::analysis::distinct::{Distinct, Touched};
 use crate::analysis::tile_layout::layout_of;
-use crate::analysis::{global_bases, scope};
+use crate::analysis::{global_bases, scope, waiting};
 use crate::pass::{Pass, Property};
 
 /// The pass.
@@ -72,8 +72,11 @@ pub fn run(module: &mut Module) {
 /// The operations that want a barrier before them.
 pub fn missing(module: &Module) -> Vec<Op> {
     let distinct = Distinct::new(module);
-    let mut walk = Walk { module, found: Vec::new(), bases: RefCell::default(), distinct };
+    let read = FxHashSet::default();
+    let mut walk = Walk { module, found: Vec::new(), bases: RefCell::default(), read, distinct };
     for func in module.block_ops(module.body()) {
+        let ops = module.all_ops(func);
+        walk.read = ops.iter().flat_map(|&op| global_bases::touched(module, op, Access::Read)).collect();
         for &region in module.regions(func) {
             walk.region(region, Pending::default());
         }
@@ -162,6 +165,8 @@ struct Walk<'m> {
     found: Vec<Op>,
     /// What was asked of [`global_bases`].
     bases: RefCell<FxHashMap<Op, Vec<Value>>>,
+    /// The bases from which the function loads.
+    read: FxHashSet<Value>,
     distinct: Distinct<'m>,
 }
 
@@ -194,7 +199,7 @@ impl Walk<'_> {
             Some(Opcode::Scf(scf::Kind::While)) => {
                 let (before, after) = (scf::While(op).before(m), scf::While(op).after(m));
                 let inside = m.all_ops(op);
-                let mut polls = inside.iter().filter(|&&inner| self.polls(inner));
+                let mut polls = inside.iter().filter(|&&inner| waiting::polls(self.module, inner));
                 let settles = polls.any(|&load| pending.stores.iter().any(|&store| self.meet(store, load)));
                 let pending = if settles { self.settle(op, pending) } else { pending };
                 let head = until_stable(pending, |head| {
@@ -283,24 +288,10 @@ impl Walk<'_> {
         pending.or(Pending { loaded: true, loads: vec![Touch::by(op)], ..Pending::default() })
     }
 
-    /// Whether a load in a `while` loop may be one that is made until it brings what another program stores.
-    fn polls(&self, op: Op) -> bool {
-        let m = self.module;
-        let volatile = |load: tt::Load| load.is_volatile(m) || load.cache(m) == tt::CacheModifier::Cv;
-        let alone = |load: tt::Load| !m.is_tensor(m.value_type(load.result(m)));
-        tt::Load::cast(m, op).is_some_and(|load| volatile(load) || alone(load))
-    }
-
-    /// Whether a load is such a one in spite of a store in the same loop.
+    /// Whether a load spins in spite of a store in the same loop.
     fn spins(&self, load: Op, store: Op) -> bool {
-        let m = self.module;
-        let pointer = |op: Op| m.operands(op).first().copied();
-        let outer = std::iter::successors(m.parent_op(load), |&op| m.parent_op(op));
-        let loops: Vec<Op> = outer.filter(|&op| scf::While::cast(m, op).is_some()).collect();
-        !loops.is_empty()
-            && self.polls(load)
-            && pointer(load) != pointer(store)
-            && decides(m, m.result(load), &loops)
+        let pointer = |op: Op| self.module.operands(op).first().copied();
+        pointer(load) != pointer(store) && waiting::spins(self.module, load)
     }
 
     /// Whether a thread may touch by one operation what another one touches by the other, through one pointer of the kernel's.
@@ -317,12 +308,11 @@ impl Walk<'_> {
         !same && !apart
     }
 
-    /// Whether an operation stores what others have stored since the last barrier, where the program has loaded from that tensor, too: two
+    /// Whether an operation stores what others have stored since the last barrier, where the function loads from that tensor, too: two
     /// stores alone are two parts of it.
     fn stores_again(&self, op: Op, pending: &Pending) -> bool {
         let bases = self.bases_of(op);
-        let loaded = |load: &Touch| self.bases_of(load.op).iter().any(|base| bases.contains(base));
-        pending.loads.iter().any(loaded) && pending.stores.iter().any(|&store| self.meet(store, op))
+        bases.iter().any(|base| self.read.contains(base)) && pending.stores.iter().any(|&store| self.meet(store, op))
     }
 
     /// What an operation touches by pointers.
@@ -471,34 +461,4 @@ fn until_stable(before: Pending, mut body: impl FnMut(Pending) -> Pending) -> Pe
         }
         head = joined;
     }
-}
-
-/// Whether it depends on a value how often one of these `while` loops turns.
-fn decides(m: &Module, value: Value, loops: &[Op]) -> bool {
-    let mut seen = FxHashSet::default();
-    let mut work = vec![value];
-    while let Some(v) = work.pop() {
-        if !seen.insert(v) {
-            continue;
-        }
-        for used in m.uses(v) {
-            let edges = flow::edges_of_user(m, used.op);
-            let passed = edges.iter().filter_map(|edge| edge.target(used.op, used.index as usize));
-            let before = work.len();
-            work.extend(passed);
-            if work.len() > before {
-                continue;
-            }
-            let ends = m.has_trait(used.op, Trait::Terminator);
-            let Some(by) = (if ends { m.parent_op(used.op) } else { Some(used.op) }) else { continue };
-            if ends && loops.contains(&by) {
-                return true;
-            }
-            // A condition or a bound decides what passes into regions and out of them.
-            work.extend(m.results(by));
-            let blocks = m.regions(by).iter().flat_map(|&region| m.region_blocks(region));
-            work.extend(blocks.flat_map(|&block| m.block_args(block)));
-        }
-    }
-    false
 }

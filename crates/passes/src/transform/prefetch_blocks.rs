@@ -28,7 +28,7 @@ use tilewright_ir::dialect::{scf, tt};
 use tilewright_ir::{AttrKind, Builder, Module, Op, Type, Value, launch, marks};
 
 use crate::analysis::affine::{Affine, Poly};
-use crate::analysis::scope;
+use crate::analysis::{scope, waiting};
 use crate::pass::{Pass, Property};
 use crate::sums;
 use crate::target::TargetInfo;
@@ -76,7 +76,7 @@ struct Ahead {
 fn blocks(m: &Module, target: &TargetInfo, l: scf::For, num_stages: u32) -> Vec<Ahead> {
     let stages = m.int_attr(l.0, "tt.num_stages").map_or(num_stages, |n| n.clamp(0, 64) as u32);
     // An iteration that waits for other programs must not read ahead of its wait.
-    if stages < 2 || m.all_ops(l.0).into_iter().any(|op| scope::synchronizes(m, op)) {
+    if stages < 2 || m.all_ops(l.0).into_iter().any(|op| waiting::synchronizes(m, op)) {
         return Vec::new();
     }
     let body = m.region_block(l.body(m));

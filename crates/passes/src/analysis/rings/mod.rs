@@ -11,6 +11,7 @@
 //! So do the readers' needs: what reads through the asynchronous proxy (`wgmma`, TMA) must be told of ordinary writes by a
 //! fence.
 
+mod beside;
 pub mod guards;
 pub mod position;
 
@@ -103,6 +104,8 @@ pub struct Ring {
     pub closes: bool,
     /// Whether the kernel made it: nothing is known of how it goes through the slots.
     pub is_own: bool,
+    /// Whether a commit hands over what the writer's threads have done with memory that is no field, too ([`Ring::look_beside`]).
+    pub commits_beside: bool,
 }
 
 /// What messages call a ring.
@@ -248,6 +251,7 @@ impl Ring {
             peers: module.int_attr(create.0, marks::PEERS).unwrap_or(1) as u32,
             closes: false,
             is_own: module.op_attr(create.0, marks::PIPE).is_some(),
+            commits_beside: false,
         };
         ring.closes = ring.uses.iter().any(|&op| ttg::RingClose::cast(module, op).is_some());
         ring.find_places(module)?;
@@ -260,6 +264,32 @@ impl Ring {
             ring.fields.push(Field { alloc, transport });
         }
         Ok(ring)
+    }
+
+    /// Finds out whether slots of a kernel's own ring hand over more than their fields, where only copies or one thread would say that they are
+    /// filled or read.
+    pub fn look_beside(&mut self, module: &Module) {
+        if !self.is_own || self.is_in_order() {
+            return;
+        }
+        let own = |wanted: &dyn Fn(Op) -> bool| -> Vec<Op> {
+            self.uses.iter().copied().filter(|&op| wanted(op)).collect()
+        };
+        if self.has(Transport::Blocks) || self.has(Transport::Copies) {
+            let commits = own(&|op| {
+                ttg::RingCommit::cast(module, op).is_some() || ttg::RingClose::cast(module, op).is_some()
+            });
+            self.commits_beside = beside::is_shared(module, &self.writer, &commits);
+        }
+        for number in 0..self.readers.len() {
+            let releases = own(&|op| {
+                ttg::RingRelease::cast(module, op).is_some() && Self::reader_of(module, op) == number
+            });
+            let reader = &self.readers[number];
+            if let Some(place) = reader.place.as_ref().filter(|_| reader.elected) {
+                self.readers[number].elected = !beside::is_shared(module, place, &releases);
+            }
+        }
     }
 
     /// Whether the writer and all readers are the same warps: then the order of the program is that of their accesses.

@@ -78,7 +78,7 @@ use tilewright_ir::effects::effects;
 use tilewright_ir::marks;
 use tilewright_ir::{Block, Builder, Diagnostic, Module, Op, TypeKind, Value};
 
-use crate::analysis::scope;
+use crate::analysis::waiting;
 use crate::hopper::allocate_warp_groups::registers_beside;
 use crate::hopper::{captures, multicast};
 use crate::pass::{Pass, Property};
@@ -185,7 +185,7 @@ fn hinted(module: &Module, op: Op) -> bool {
 /// of the kernel's own, whose order is that of the program.
 fn stays_together(module: &Module, op: Op) -> bool {
     // Where CTAs meet, all warps of the cluster would have to come.
-    let waits = |op| scope::synchronizes(module, op) || multicast::waits_for_cluster(module, op);
+    let waits = |op| waiting::synchronizes(module, op) || multicast::waits_for_cluster(module, op);
     let writable = |&v: &Value| {
         matches!(module.type_kind(module.value_type(v)), TypeKind::MemDesc { mutable: true, .. })
     };

@@ -19,6 +19,9 @@
 //!
 //! Mbarriers that a loop makes, the kernel's own too, end with its iteration.
 //!
+//! What the writer's threads have done before a commit with memory that is no field, and other warps touch, too, a commit hands over as well: each
+//! of its warps arrives then, whatever fills the slot. So do all warps of a reader behind such accesses, where one thread reads its slots.
+//!
 //! Where a writer closes slots a flag of each slot says which are: it is written before the arrivals of a commit or a close, and all warps
 //! of the writer arrive.
 //!
@@ -94,8 +97,11 @@ pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
         release::place(module, &Ring::of(module, create)?);
     }
     // Who fills a field that several rings have is seen while all of them are there.
-    let rings: Vec<Ring> =
+    let mut rings: Vec<Ring> =
         creates.iter().map(|&create| Ring::of(module, create)).collect::<Result<_, _>>()?;
+    for ring in &mut rings {
+        ring.look_beside(module);
+    }
     for ring in rings {
         let create = ring.create;
         let mut lowering = Lowering::new(module, ring)?;
@@ -257,7 +263,8 @@ impl Lowering {
     /// Whether each warp of the writer says for itself that it has filled a slot.
     fn arrives_by_warp(&self) -> bool {
         let fills = || self.ring.fields.iter().any(|f| f.transport.is_some());
-        self.apart && (self.ring.has(Transport::Stores) || self.ring.closes || !fills())
+        let tells = self.ring.has(Transport::Stores) || self.ring.commits_beside || self.ring.closes;
+        self.apart && (tells || !fills())
     }
 
     /// Whether its commits tell other CTAs of the cluster, and nothing else: the thread that copies to them waits for it.

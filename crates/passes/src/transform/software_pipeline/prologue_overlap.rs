@@ -33,7 +33,7 @@ use tilewright_ir::{Block, Module, Op, Value};
 
 use super::backward_slice::Slice;
 use super::schedule::Schedule;
-use crate::analysis::{global_bases, scope, scratch};
+use crate::analysis::{global_bases, scope, scratch, waiting};
 use crate::hopper::tma;
 use crate::transform::allocate_shared::buffer_bytes;
 
@@ -56,7 +56,7 @@ impl Outer {
         let outer = scf::For::cast(m, m.parent_op(l.0)?)?;
         let (body, inner) = (m.region_block(outer.body(m)), m.region_block(l.body(m)));
         // An iteration that waits for other programs must not have its copies issued before.
-        if m.all_ops(outer.0).into_iter().any(|op| scope::synchronizes(m, op)) {
+        if m.all_ops(outer.0).into_iter().any(|op| waiting::synchronizes(m, op)) {
             return None;
         }
         // Other pipelined loops would want rings of their own all the time.
@@ -65,7 +65,7 @@ impl Outer {
             return None;
         }
         // Nor may it read what the one before it has yet to write.
-        let written = global_bases::written(m, &[outer.0]);
+        let written = global_bases::written_before(m, outer.0);
         if schedule.blocks.iter().any(|load| global_bases::may_read(m, load.0, &written)) {
             return None;
         }

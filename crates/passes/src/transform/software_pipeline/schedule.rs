@@ -28,7 +28,7 @@ use super::graph::{Body, Stream, is_asynchronous, is_dot};
 use super::late_dots::Late;
 use super::{budget, tma_copies};
 use crate::analysis::tile_layout::tile_layout;
-use crate::analysis::{global_bases, rings, scope, scratch};
+use crate::analysis::{global_bases, rings, scope, scratch, waiting};
 use crate::hopper::{multicast, tma, user_dots};
 use crate::machine::GROUP;
 use crate::target::TargetInfo;
@@ -144,12 +144,12 @@ impl Schedule {
             return None;
         }
         // An iteration that waits for other programs must not read ahead of its wait.
-        if module.all_ops(l.0).into_iter().any(|op| scope::synchronizes(module, op)) {
+        if module.all_ops(l.0).into_iter().any(|op| waiting::synchronizes(module, op)) {
             return None;
         }
         let mut schedule = Schedule { stages, ..Schedule::default() };
         // What the loop may write is loaded where the program says, behind what came before it.
-        let written = global_bases::written(module, &[l.0]);
+        let written = global_bases::written_before(module, l.0);
         let may_run_ahead = |op: Op| !is_load(module, op) || !global_bases::may_read(module, op, &written);
         for &op in ops {
             if !is_load(module, op) {
