@@ -7,9 +7,14 @@ use tilewright_ir::{Module, Op, Opcode, Trait, Value, flow};
 
 use super::calls;
 
+/// Where programs may wait for others, in an operation and what is in it.
+pub fn first_wait(m: &Module, root: Op) -> Option<Op> {
+    m.all_ops(root).into_iter().find(|&op| may_wait_for_others(m, op))
+}
+
 /// Whether a program may wait here for others, itself or in a function that it calls: at a barrier or signal, by what an atomic operation
 /// gives it, in a `while` loop that loads until it finds what another one has stored, or in code of the author's own.
-pub fn may_wait_for_others(m: &Module, op: Op) -> bool {
+fn may_wait_for_others(m: &Module, op: Op) -> bool {
     waits_itself(m, op) || calls::runs(m, op, |inner| waits_itself(m, inner))
 }
 
@@ -23,7 +28,8 @@ fn waits_itself(m: &Module, op: Op) -> bool {
         }
         Some(Opcode::Tt(K::ExternElementwise)) => !is_pure(m, op),
         Some(Opcode::Scf(scf::Kind::While)) => m.all_ops(op).into_iter().any(|inner| {
-            let asks = polls(m, inner) || calls::runs(m, inner, |op| polls(m, op));
+            let loads = |op: Op| tt::Load::cast(m, op).is_some();
+            let asks = loads(inner) || calls::runs(m, inner, loads);
             asks && m.results(inner).iter().any(|&found| decides(m, found, &[op]))
         }),
         _ => false,

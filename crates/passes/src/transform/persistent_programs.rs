@@ -120,11 +120,11 @@ fn check(m: &Module, func: tt::Func, num_ctas: u32) -> Result<(), Diagnostic> {
     if launch::warps_of_program(m).is_some() || launch::ranks(m).is_some() {
         return refuse(func.0, "kernels of one warp, or of several devices");
     }
+    if let Some(op) = waiting::first_wait(m, func.0) {
+        return refuse(op, "kernels whose programs may wait for each other");
+    }
     for op in m.all_ops(func.0) {
         let asm = tt::ElementwiseInlineAsm::cast(m, op);
-        if waiting::may_wait_for_others(m, op) {
-            return refuse(op, "kernels whose programs may wait for each other");
-        }
         if asm.is_some_and(|asm| asm.asm_string(m).contains("ctaid")) {
             return refuse(op, "assembly that asks for the program's number");
         }

@@ -123,9 +123,7 @@ fn is_known(m: &Module, plan: &Plan) -> bool {
 
 /// Whether a kernel is worth a look: it has products, and its programs don't wait for others.
 pub(super) fn may_pay(m: &Module) -> bool {
-    let ops = m.all_ops(m.root());
-    ops.iter().any(|&op| tt::Dot::cast(m, op).is_some())
-        && !ops.iter().any(|&op| waiting::may_wait_for_others(m, op))
+    dots_within(m, m.root()) > 0 && waiting::first_wait(m, m.root()).is_none()
 }
 
 fn is_argument(m: &Module, value: Value) -> bool {
