@@ -869,6 +869,39 @@ crate::dialect! {
 }
 
 /// Every operand is a parameter, and every output that is no pointer a result.
+impl ElementwiseInlineAsm {
+    /// Whether its PTX loads, stores, or orders such accesses, so that programs may wait for each other by it, and tell each other what they have done.
+    /// Instructions that only compute, or read a counter, do neither.
+    pub fn accesses_memory(self, module: &Module) -> bool {
+        const SUCH: [&str; 12] = [
+            "ld.",
+            "ldu.",
+            "st.",
+            "atom.",
+            "red.",
+            "bar.",
+            "barrier.",
+            "fence",
+            "membar",
+            "cp.",
+            "griddepcontrol",
+            "call",
+        ];
+        let text = self.asm_string(module);
+        !self.pure(module) && SUCH.iter().any(|instruction| text.contains(instruction))
+    }
+}
+
+impl RawCall {
+    /// Whether it is given pointers to global memory, by which programs may wait for each other, and tell each other what they have done.
+    pub fn accesses_memory(self, module: &Module) -> bool {
+        module.operands(self.0).iter().any(|&v| {
+            let ty = module.value_type(v);
+            module.is_ptr(ty) && !module.is_shared_pointer(ty)
+        })
+    }
+}
+
 fn verify_raw_call(module: &Module, op: Op) -> Result<(), String> {
     let call = RawCall(op);
     let operands = module.operands(op).len();

@@ -51,7 +51,10 @@ impl Hooks for Nvidia {
                 tt::Kind::ProgramBarrier => l.program_barrier(tt::ProgramBarrier(op))?,
                 tt::Kind::WaitSignal => l.wait_signal(tt::WaitSignal(op))?,
                 tt::Kind::Send => l.send(tt::Send(op))?,
-                tt::Kind::RawCall => l.raw_call(tt::RawCall(op))?,
+                tt::Kind::RawCall => {
+                    l.raw_call(tt::RawCall(op))?;
+                    l.order_loads(op);
+                }
                 tt::Kind::AtomicRmw => {
                     l.0.atomic_rmw(tt::AtomicRmw(op))?;
                     l.order_loads(op);
@@ -60,7 +63,10 @@ impl Hooks for Nvidia {
                     l.0.atomic_cas(tt::AtomicCas(op))?;
                     l.order_loads(op);
                 }
-                tt::Kind::ElementwiseInlineAsm => l.inline_asm(tt::ElementwiseInlineAsm(op))?,
+                tt::Kind::ElementwiseInlineAsm => {
+                    l.inline_asm(tt::ElementwiseInlineAsm(op))?;
+                    l.order_loads(op);
+                }
                 _ => return Ok(false),
             },
             Some(Opcode::Ttg(kind)) => match kind {

@@ -236,12 +236,20 @@ impl Lower<'_, '_> {
         }
     }
 
-    /// Behind an atomic operation that acquires: copies by TMA load what the others wrote before they released. What orders threads does not
+    /// Behind an atomic operation that acquires, and code of the author's own, which may: copies by TMA load what the others wrote before they released. What orders threads does not
     /// order the asynchronous proxy: on the way from a write to a copy of it there is a proxy fence (PTX ISA, "Causality order"). It stands on
     /// this side, as who wrote need not know of copies.
     pub fn order_loads(&mut self, op: ir::Op) {
-        let acquires = |sem| matches!(sem, tt::MemSemantic::Acquire | tt::MemSemantic::AcquireRelease);
-        if self.message(op).is_some_and(acquires) && self.copies(Completion::Mbarrier) {
+        let m = self.m;
+        let by_sem = |sem| matches!(sem, tt::MemSemantic::Acquire | tt::MemSemantic::AcquireRelease);
+        let acquires = match m.opcode(op) {
+            Some(ir::Opcode::Tt(tt::Kind::RawCall)) => tt::RawCall(op).accesses_memory(m),
+            Some(ir::Opcode::Tt(tt::Kind::ElementwiseInlineAsm)) => {
+                tt::ElementwiseInlineAsm(op).accesses_memory(m)
+            }
+            _ => self.message(op).is_some_and(by_sem),
+        };
+        if acquires && self.copies(Completion::Mbarrier) {
             self.b.asm("fence.proxy.async.global;", "", Effect::Write, &[], &[]);
         }
     }

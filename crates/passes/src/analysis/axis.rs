@@ -29,6 +29,7 @@ use tilewright_ir::{AttrKind, Block, Module, Op, Opcode, Trait, Type, Value};
 use tilewright_layout::{Dim, TileLayout};
 
 use crate::analysis::scope;
+use crate::analysis::sign;
 use crate::analysis::tile_layout::{layout_of, shared_layout_of};
 
 /// Exponents stop here; 0 is a multiple of everything.
@@ -584,6 +585,13 @@ fn zip_dims(l: &Facts, r: &Facts, f: impl Fn(DimFacts, DimFacts) -> DimFacts) ->
     Facts { dims, constant: None }
 }
 
+/// Whether a division to zero treats a run as one to below does: below 0 the first of a run that begins at a multiple of the divisor has a quotient of its
+/// own.
+fn divides_runs(module: &Module, op: Op, divided: &Facts) -> bool {
+    let runs = divided.dims.iter().any(|dim| dim.contiguity > 0);
+    !runs || !sign::may_be_negative(module, module.operands(op)[0])
+}
+
 fn binary(module: &Module, op: Op, kind: arith::Kind, l: &Facts, r: &Facts) -> Option<Facts> {
     use arith::CmpIPredicate as P;
     use arith::Kind as A;
@@ -627,10 +635,12 @@ fn binary(module: &Module, op: Op, kind: arith::Kind, l: &Facts, r: &Facts) -> O
                 Some(c) if !shift && c > 0 && c & (c - 1) == 0 => Some(divisor_of(c)),
                 _ => None,
             };
+            let whole = kind != A::Divsi || divides_runs(module, op, l);
             zip_dims(l, r, |a, b| {
                 // A run that begins at a multiple of 2^k and does not leave a block of the divisor gives one value.
                 let divisor = if shift { exact.unwrap_or(0) } else { b.each() };
                 let within = a.contiguity.min(a.divisibility).min(divisor).min(b.constancy);
+                let within = if whole { within } else { 0 };
                 DimFacts {
                     contiguity: 0,
                     divisibility: exact.map_or(0, |e| a.each().saturating_sub(e)),
@@ -638,11 +648,15 @@ fn binary(module: &Module, op: Op, kind: arith::Kind, l: &Facts, r: &Facts) -> O
                 }
             })
         }
-        A::Remsi | A::Remui => zip_dims(l, r, |a, b| {
-            let contiguity = a.contiguity.min(a.divisibility).min(b.each()).min(b.constancy);
-            let divisibility = a.at(contiguity, 0).min(b.each());
-            DimFacts { contiguity, divisibility, constancy: both(a, b) }
-        }),
+        A::Remsi | A::Remui => {
+            let whole = kind == A::Remui || divides_runs(module, op, l);
+            zip_dims(l, r, |a, b| {
+                let contiguity = a.contiguity.min(a.divisibility).min(b.each()).min(b.constancy);
+                let contiguity = if whole { contiguity } else { 0 };
+                let divisibility = a.at(contiguity, 0).min(b.each());
+                DimFacts { contiguity, divisibility, constancy: both(a, b) }
+            })
+        }
         A::Cmpi => {
             let predicate = arith::Cmpi(op).predicate(module);
             zip_dims(l, r, |a, b| {

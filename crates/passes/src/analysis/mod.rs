@@ -14,5 +14,6 @@ pub mod reindex;
 pub mod rings;
 pub mod scope;
 pub mod scratch;
+pub mod sign;
 pub mod tile_layout;
 pub mod waiting;

@@ -21,11 +21,10 @@ fn may_wait_for_others(m: &Module, op: Op) -> bool {
 fn waits_itself(m: &Module, op: Op) -> bool {
     use tt::Kind as K;
     match m.opcode(op) {
-        Some(Opcode::Tt(K::ProgramBarrier | K::WaitSignal | K::AtomicCas | K::RawCall)) => true,
+        Some(Opcode::Tt(K::ProgramBarrier | K::WaitSignal | K::AtomicCas)) => true,
+        Some(Opcode::Tt(K::RawCall)) => tt::RawCall(op).accesses_memory(m),
         Some(Opcode::Tt(K::AtomicRmw)) => m.results(op).iter().any(|&old| !m.is_unused(old)),
-        Some(Opcode::Tt(K::ElementwiseInlineAsm)) => {
-            !is_pure(m, op) && touches_memory(&tt::ElementwiseInlineAsm(op).asm_string(m))
-        }
+        Some(Opcode::Tt(K::ElementwiseInlineAsm)) => tt::ElementwiseInlineAsm(op).accesses_memory(m),
         Some(Opcode::Tt(K::ExternElementwise)) => !is_pure(m, op),
         Some(Opcode::Scf(scf::Kind::While)) => m.all_ops(op).into_iter().any(|inner| {
             let loads = |op: Op| tt::Load::cast(m, op).is_some();
@@ -34,14 +33,6 @@ fn waits_itself(m: &Module, op: Op) -> bool {
         }),
         _ => false,
     }
-}
-
-/// Whether PTX loads, stores, or orders such accesses: instructions that only compute or read a counter neither wait nor tell anybody anything.
-fn touches_memory(asm: &str) -> bool {
-    const SUCH: [&str; 12] = [
-        "ld.", "ldu.", "st.", "atom.", "red.", "bar.", "barrier.", "fence", "membar", "cp.", "griddepcontrol", "call",
-    ];
-    SUCH.iter().any(|instruction| asm.contains(instruction))
 }
 
 /// Whether a load in a `while` loop may be one that is made until it brings what another program stores.
@@ -92,10 +83,7 @@ fn decides(m: &Module, value: Value, loops: &[Op]) -> bool {
 /// cluster or of programs, or what else a program waits by. Loads must not run ahead of it.
 pub fn synchronizes(m: &Module, op: Op) -> bool {
     let own = |op: Op| {
-        matches!(
-            m.opcode(op),
-            Some(Opcode::Ttg(ttg::Kind::Barrier) | Opcode::Ttng(ttng::Kind::ClusterWait))
-        )
+        matches!(m.opcode(op), Some(Opcode::Ttg(ttg::Kind::Barrier) | Opcode::Ttng(ttng::Kind::ClusterWait)))
     };
     own(op) || calls::runs(m, op, own) || may_wait_for_others(m, op)
 }

@@ -15,7 +15,7 @@
 //! - a copy to where another may still store: through the same base, unless both blocks are of one descriptor and known to lie apart
 //!   (`Pending::apart`), as the halves of a tile do, and blocks that a loop stores one behind the other;
 //! - what tells other programs of what this one has done, where copies to global memory may be under way: an atomic operation that releases,
-//!   a barrier of programs (which has a barrier of its own).
+//!   a barrier of programs (which has a barrier of its own), code of the author's own, a function with such.
 //!
 //! Partitions of a `ttg.warp_specialize` tell each other by mbarriers. What one of them copies and another may write is copied behind a
 //! fence where it has waited since the last; what copies of a partition store and others look at is there when it arrives, and where it ends.
@@ -496,9 +496,17 @@ fn around(m: &Module, w: ttg::WarpSpecialize, region: Region) -> Around {
     around
 }
 
-/// Whether other programs may know by an operation what this one has done.
+/// Whether other programs may know by an operation, or in a function that it calls, what this one has done.
 fn tells(m: &Module, op: Op) -> bool {
+    tells_itself(m, op) || calls::runs(m, op, |inner| tells_itself(m, inner))
+}
+
+fn tells_itself(m: &Module, op: Op) -> bool {
     let (ptr, sem, scope) = match m.opcode(op) {
+        Some(Opcode::Tt(tt::Kind::ElementwiseInlineAsm)) => {
+            return tt::ElementwiseInlineAsm(op).accesses_memory(m);
+        }
+        Some(Opcode::Tt(tt::Kind::RawCall)) => return tt::RawCall(op).accesses_memory(m),
         Some(Opcode::Tt(tt::Kind::ProgramBarrier)) => return true,
         Some(Opcode::Tt(tt::Kind::AtomicRmw)) => {
             let op = tt::AtomicRmw(op);

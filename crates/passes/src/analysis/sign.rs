@@ -1,0 +1,70 @@
+//! Whether integers may be below 0, as far as what divides them has to know.
+//!
+//! Programs' numbers and what is counted from them are not; loops count upwards, and divisors and steps are taken for positive. A difference may
+//! be, and so may what a kernel is given or loads.
+
+use rustc_hash::FxHashSet;
+use tilewright_ir::dialect::{arith, scf, tt};
+use tilewright_ir::{AttrKind, Module, Op, Opcode, Trait, Value, ValueDef, flow};
+
+/// Whether an integer, or one of a tensor's, may be below 0. Nothing overflows.
+pub fn may_be_negative(module: &Module, value: Value) -> bool {
+    may_be(module, value, &mut FxHashSet::default())
+}
+
+fn may_be(m: &Module, value: Value, seen: &mut FxHashSet<Value>) -> bool {
+    // What a loop carries is, if what it begins with is or an iteration makes it so.
+    if !seen.insert(value) {
+        return false;
+    }
+    let edges = flow::edges_into(m, value);
+    if !edges.is_empty() {
+        return edges.iter().any(|(edge, i)| may_be(m, edge.from(m)[*i], seen));
+    }
+    match m.value_def(value) {
+        ValueDef::Result(op, _) => result(m, op, seen),
+        ValueDef::Argument(block, i) => {
+            let l = m.block_parent_op(block).and_then(|op| scf::For::cast(m, op)).filter(|_| i == 0);
+            l.is_none_or(|l| may_be(m, l.lower_bound(m), seen))
+        }
+    }
+}
+
+fn result(m: &Module, op: Op, seen: &mut FxHashSet<Value>) -> bool {
+    use arith::Kind as A;
+    use tt::Kind as K;
+    let operands = m.operands(op);
+    let mut any = |values: &[Value]| values.iter().any(|&v| may_be(m, v, seen));
+    match m.opcode(op) {
+        Some(Opcode::Arith(A::Constant)) => match m.constant_value(m.result(op)).map(|a| m.attr_kind(a)) {
+            Some(AttrKind::Int(n, _)) => *n < 0,
+            _ => m.constant_int(m.result(op)).is_none_or(|n| n < 0),
+        },
+        Some(Opcode::Tt(K::MakeRange)) => tt::MakeRange(op).start(m) < 0,
+        Some(Opcode::Tt(K::GetProgramId | K::GetNumPrograms)) => false,
+        Some(Opcode::Arith(A::Extui | A::Divui | A::Remui)) => false,
+        // Of a quotient, and of what a division leaves, the sign is that of what is divided.
+        Some(Opcode::Arith(A::Divsi | A::Floordivsi | A::Remsi | A::Shrsi | A::Shrui | A::Shli)) => {
+            any(&operands[..1])
+        }
+        Some(Opcode::Arith(A::Select)) => any(&operands[1..]),
+        Some(Opcode::Arith(A::Andi | A::Maxsi)) => operands.iter().all(|&v| may_be(m, v, seen)),
+        Some(Opcode::Arith(A::Addi | A::Muli | A::Minsi | A::Ori | A::Extsi | A::Trunci | A::IndexCast)) => {
+            any(operands)
+        }
+        // Operations that only arrange what they are given.
+        _ if m.has_trait(op, Trait::Pure) && moves(m, op) => any(operands),
+        _ => true,
+    }
+}
+
+/// Whether the elements of an operation's results are elements of its operands.
+fn moves(m: &Module, op: Op) -> bool {
+    use tt::Kind as K;
+    matches!(
+        m.opcode(op),
+        Some(Opcode::Tt(
+            K::Splat | K::Broadcast | K::ExpandDims | K::Reshape | K::Trans | K::Join | K::Cat | K::Split
+        )) | Some(Opcode::Ttg(tilewright_ir::dialect::ttg::Kind::ConvertLayout))
+    )
+}
