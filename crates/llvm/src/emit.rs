@@ -339,7 +339,8 @@ fn translate(module: &Module, options: &EmitOptions) -> Result<Output, Error> {
     Ok(Output { llvm_ir, assembly, instructions, timing })
 }
 
-/// Says how many CTAs a kernel's clusters have, for which LLVM 19 has no annotation.
+/// Says how many CTAs a kernel's clusters have, for which LLVM 19 has no annotation; and that it is launched in clusters, without which `ptxas` asks before
+/// each barrier of the cluster (PTX ISA, ".explicitcluster").
 fn require_cluster(assembly: &mut String, function: &Function) {
     let Some(attrs) = function.kernel.as_ref().filter(|k| k.cluster.iter().product::<u32>() > 1) else {
         return;
@@ -347,7 +348,7 @@ fn require_cluster(assembly: &mut String, function: &Function) {
     let [x, y, z] = attrs.cluster;
     let entry = assembly.find(&format!(".entry {}(", function.name));
     if let Some(body) = entry.and_then(|at| Some(at + assembly[at..].find("\n{")?)) {
-        assembly.insert_str(body, &format!("\n.reqnctapercluster {x}, {y}, {z}"));
+        assembly.insert_str(body, &format!("\n.explicitcluster\n.reqnctapercluster {x}, {y}, {z}"));
     }
 }
 

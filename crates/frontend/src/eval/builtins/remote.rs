@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use ruff_python_ast::{CmpOp, Operator};
-use tilewright_ir::dialect::{arith, ttg, ttng};
-use tilewright_ir::launch;
+use tilewright_ir::dialect::{arith, tt, ttg, ttng};
 use tilewright_ir::types::REMOTE;
+use tilewright_ir::{Op, launch};
 
 use super::super::call::Args;
 use super::super::{Eval, Evaluator, builder};
@@ -271,7 +271,8 @@ impl Evaluator<'_> {
         Ok(found)
     }
 
-    /// At the end of a kernel whose programs reach each other's buffers: nobody ends before all are done.
+    /// At the end of a kernel whose programs reach each other's buffers: nobody ends before all are done. Where they meet behind the last that
+    /// they do there, they have done that.
     pub(crate) fn end_together(&mut self) -> Eval<()> {
         if !self.meshes.others_reached {
             return Ok(());
@@ -286,10 +287,32 @@ impl Evaluator<'_> {
         if self.meshes.others_told && programs > 1 {
             self.begin_together()?;
         }
+        if !self.meshes.others_told && self.have_met() {
+            return Ok(());
+        }
         let mut b = builder!(self);
         ttng::ClusterArrive::build(&mut b, false);
         ttng::ClusterWait::build(&mut b);
         Ok(())
+    }
+
+    /// Whether all programs of the cluster meet behind the last operation so far that takes pointers into another's memory.
+    fn have_met(&self) -> bool {
+        let module = &self.module;
+        let meets = |op| {
+            tt::ProgramBarrier::cast(module, op).is_some_and(|barrier| {
+                barrier.scope(module) == tt::ProgramScope::Cluster && barrier.count(module).is_none()
+            })
+        };
+        // What is called may reach others by buffers that it is given.
+        let reaches = |op| {
+            let is_remote = |&value| module.is_remote_pointer(module.value_type(value));
+            let is_call =
+                |op| tt::Call::cast(module, op).is_some() || tt::RawCall::cast(module, op).is_some();
+            module.all_ops(op).into_iter().any(|op| is_call(op) || module.operands(op).iter().any(is_remote))
+        };
+        let ops: Vec<Op> = module.block_ops(self.block).collect();
+        ops.into_iter().rev().find(|&op| meets(op) || reaches(op)).is_some_and(meets)
     }
 
     /// The argument `multicast` of a copy, a mesh and one of its axes: the bits in which the ranks of the programs along it differ, which share
