@@ -9,9 +9,9 @@ use std::borrow::Cow;
 use smallvec::SmallVec;
 use tilewright_ir as ir;
 use tilewright_ir::FloatKind;
-use tilewright_ir::dialect::tt;
+use tilewright_ir::dialect::{arith, tt};
 use tilewright_layout::{MatrixAccess, MatrixInstruction, TileLayout};
-use tilewright_llvm::{Builder, Scalar, Ty, Value};
+use tilewright_llvm::{Builder, Effect, Scalar, Ty, Value};
 
 use crate::{Atomic, Buffer, Lower, Result};
 
@@ -158,15 +158,15 @@ pub trait Hooks: Sized {
     /// The 32-bit word of another lane of the warp.
     fn shuffle(l: &mut Lower<'_, Self>, word: Value, how: Shuffle) -> Value;
 
-    /// The function of a block, of two numbers, on those of all lanes that differ in these bits of their numbers, if there is an instruction
-    /// for it.
-    fn reduce_lanes(
-        _l: &mut Lower<'_, Self>,
-        _function: ir::Block,
-        _lanes: &[u32],
-        _value: Value,
-    ) -> Option<Value> {
+    /// The intrinsic of an instruction that combines the values of all lanes by this operation, if there is one.
+    fn lane_reduction(_operation: arith::Kind, _ty: Ty) -> Option<&'static str> {
         None
+    }
+
+    /// Such an intrinsic of a value: what all lanes get.
+    fn reduce_lanes(l: &mut Lower<'_, Self>, intrinsic: &str, value: Value) -> Value {
+        let ty = l.b.ty(value);
+        l.b.intrinsic(intrinsic, Effect::Read, Some(ty), &[value])
     }
 
     // ---- memory ----------------------------------------------------------------------------------------------------

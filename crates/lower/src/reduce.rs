@@ -47,6 +47,16 @@ impl Tables {
         Tables { scratch, columns, values: values.collect() }
     }
 
+    /// How many values each has.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// The type of table `k`'s values.
+    pub fn ty(&self, k: usize) -> Ty {
+        self.values[k].0
+    }
+
     /// Bytes of a value of table `k`.
     pub fn bytes(&self, k: usize) -> i64 {
         i64::from(memory_bits(self.values[k].0) / 8)
@@ -109,9 +119,10 @@ impl<H: Hooks> Lower<'_, H> {
             let mut partial = self.tree(region, &parts)?;
             let mut lanes: &[u32] = if apart { &[] } else { &spread.lanes };
             if let (&[value], None) = (&partial.values[..], partial.valid)
-                && let Some(all) = H::reduce_lanes(self, region, lanes, value)
+                && lanes.len() as u32 == self.lane_bits()
+                && let Some(intrinsic) = self.lane_reduction(region, self.b.ty(value))
             {
-                partial.values[0] = all;
+                partial.values[0] = H::reduce_lanes(self, intrinsic, value);
                 lanes = &[];
             }
             partial = self.across_lanes(region, lanes, partial)?;
@@ -220,14 +231,25 @@ impl<H: Hooks> Lower<'_, H> {
         is_it.then_some(first)
     }
 
+    /// The instruction that combines the values of all lanes by the region's function, if there is one.
+    pub(crate) fn lane_reduction(&self, region: ir::Block, ty: Ty) -> Option<&'static str> {
+        let Opcode::Arith(kind) = self.m.opcode(self.only_operation(region)?)? else { return None };
+        H::lane_reduction(kind, ty)
+    }
+
     /// The identity of the region's function, where it is a single operation that has one.
     pub(crate) fn identity(&mut self, region: ir::Block, srcs: &[ir::Value]) -> Option<Vec<Value>> {
-        let op = self.only_operation(region).filter(|_| srcs.len() == 1)?;
-        let Opcode::Arith(kind) = self.m.opcode(op)? else { return None };
-        let ty = self.elem_ty(self.value_ty(srcs[0])).ok()?;
+        let &[src] = srcs else { return None };
+        let ty = self.elem_ty(self.value_ty(src)).ok()?;
+        Some(vec![self.identity_of(region, ty)?])
+    }
+
+    /// The same for values of a type.
+    pub(crate) fn identity_of(&mut self, region: ir::Block, ty: Ty) -> Option<Value> {
+        let Opcode::Arith(kind) = self.m.opcode(self.only_operation(region)?)? else { return None };
         let bits = ty.bits();
         use arith::Kind as K;
-        Some(vec![match kind {
+        Some(match kind {
             K::Addi | K::Ori | K::Xori | K::Maxui => self.b.constant(ty, 0),
             K::Muli => self.b.constant(ty, 1),
             K::Andi | K::Minui => self.b.constant(ty, u64::MAX),
@@ -241,7 +263,7 @@ impl<H: Hooks> Lower<'_, H> {
             // They give the other operand. An infinity would take the place of a NaN that is all there is.
             K::Maxnumf | K::Minnumf => self.b.float(ty, f64::NAN),
             _ => return None,
-        }])
+        })
     }
 
     /// Combines halves, each by its halves first: a chain as short as can be, small rounding errors, and few partial
@@ -424,8 +446,36 @@ impl<H: Hooks> Lower<'_, H> {
         all
     }
 
+    /// Combines the partial results of the first of 2^`bits` warps, of the element of a row: a lane reads one, and an instruction combines all lanes'.
+    /// That is for functions that have one. `warps`: how many are the first.
+    pub(crate) fn combine_by_instruction(
+        &mut self,
+        region: ir::Block,
+        bits: u32,
+        tables: &Tables,
+        row: Value,
+        warps: Value,
+    ) -> Option<Value> {
+        let &[(ty, _)] = &tables.values[..] else { return None };
+        if bits > self.lane_bits() {
+            return None;
+        }
+        let (intrinsic, identity) = (self.lane_reduction(region, ty)?, self.identity_of(region, ty)?);
+        let lane = self.lane();
+        let mine = self.b.and_const(lane, (1 << bits) - 1);
+        let at = self.table_address(tables, 0, row, Some(mine));
+        let value = self.load_shared(at, ty, 1)[0];
+        let counts = self.b.icmp(IntPred::Ult, lane, warps);
+        let value = self.b.select(counts, value, identity);
+        Some(H::reduce_lanes(self, intrinsic, value))
+    }
+
     /// Combines the partial results of 2^`bits` warps, of one element: a lane reads one, and lanes combine them.
     fn combine_in_lanes(&mut self, region: ir::Block, bits: usize, tables: &Tables) -> Result<Partial> {
+        let (row, all) = (self.b.i32(0), self.b.i32(1 << bits));
+        if let Some(total) = self.combine_by_instruction(region, bits as u32, tables, row, all) {
+            return Ok(Partial { values: vec![total], valid: None });
+        }
         let lane = self.lane();
         let mine = self.b.and_const(lane, (1 << bits) - 1);
         let mut values = Vec::new();

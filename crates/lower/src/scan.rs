@@ -13,6 +13,9 @@ use crate::reduce::{Partial, Row, Tables, outside};
 use crate::shape::row_major;
 use crate::{Hooks, Lower, Regs, Result, Shuffle, memory_bits};
 
+/// From this many warps on an instruction, where there is one, sums up those before each.
+const MANY_WARPS: u32 = 8;
+
 /// A scan that is being lowered.
 struct Scan<'l> {
     /// The function of two partial results.
@@ -73,14 +76,14 @@ impl<H: Hooks> Lower<'_, H> {
             let runs = runs.map(|run| self.scan_run(&scan, run, &regs, identity.as_deref()));
             scanned.push(runs.collect::<Result<_>>()?);
         }
-        let totals = match scan.order.warps {
+        let befores = match scan.order.warps {
             1 => None,
-            _ => Some(self.warp_totals(&scan, &lines, &scanned)?),
+            _ => Some(self.before_warps(&scan, &lines, &scanned)?),
         };
         let mut out: Vec<Vec<Value>> = regs.iter().map(|r| r.to_vec()).collect();
         for (l, (line, runs)) in lines.iter().zip(&scanned).enumerate() {
-            let totals = totals.as_ref().map(|totals| &totals[l][..]);
-            self.add_prefixes(&scan, line, runs, totals, &mut out)?;
+            let befores = befores.as_ref().map(|befores| &befores[l][..]);
+            self.add_prefixes(&scan, line, runs, befores, &mut out)?;
         }
         for (&result, regs) in m.results(op.0).iter().zip(out) {
             self.set_regs(result, regs);
@@ -148,25 +151,22 @@ impl<H: Hooks> Lower<'_, H> {
         Ok(Run { elements, total })
     }
 
-    /// Combines the elements of a line's runs with all that comes before them, and puts the results into its registers.
+    /// Combines the elements of a line's runs with all that comes before them, and puts the results into its registers. `befores` is what of that is of
+    /// other warps or runs, where several warps have the axis.
     fn add_prefixes(
         &mut self,
         scan: &Scan<'_>,
         line: &[u32],
         runs: &[Run],
-        totals: Option<&[Option<Partial>]>,
+        befores: Option<&[Option<Partial>]>,
         out: &mut [Vec<Value>],
     ) -> Result<()> {
-        let warps = scan.order.warps as usize;
         let zero = self.b.i32(0);
         let has_lane = self.b.icmp(IntPred::Ne, scan.lane, zero);
         // What precedes the current run (of the first warp): nothing, at first.
         let mut carry: Option<Partial> = None;
         for (r, Run { elements, total }) in runs.iter().enumerate() {
-            let mut prefix = match totals {
-                Some(totals) => self.before_warp(scan, &totals[r * warps..][..warps], &mut carry)?,
-                None => carry.clone(),
-            };
+            let mut prefix = befores.map_or_else(|| carry.clone(), |befores| befores[r].clone());
             // The last element has the lanes before in it already.
             let others = &elements[..elements.len() - 1];
             let whole = self.after(scan.region, prefix.as_ref(), total.clone())?;
@@ -189,7 +189,7 @@ impl<H: Hooks> Lower<'_, H> {
                     out[k][line[start + i] as usize] = v;
                 }
             }
-            if totals.is_none() && r + 1 < runs.len() {
+            if befores.is_none() && r + 1 < runs.len() {
                 let whole = self.last_lane(scan, total);
                 carry = Some(self.after(scan.region, carry.as_ref(), whole)?);
             }
@@ -278,34 +278,68 @@ impl<H: Hooks> Lower<'_, H> {
         self.shuffle_partial(p, Shuffle::Index(from))
     }
 
-    /// The totals of all runs of all warps along the axis, in the order of the scan, for each line of this thread; `None` for
-    /// those of nothing but padding.
-    fn warp_totals(
+    /// What comes before each run of this warp, for each line of this thread: the totals of warps and runs before it.
+    fn before_warps(
         &mut self,
         scan: &Scan<'_>,
         lines: &[Vec<u32>],
         scanned: &[Vec<Run>],
     ) -> Result<Vec<Vec<Option<Partial>>>> {
+        let Scan { layout, axis, order, region, .. } = *scan;
+        let runs = scanned[0].len() as u32;
+        let (tables, rows) = self.store_totals(scan, lines, scanned)?;
+        self.barrier();
+        let begins = |i: u32| {
+            let count = runs * order.warps;
+            order.run * order.lanes * if scan.reverse { count - 1 - i } else { i }
+        };
+        // Whether a run of a warp is no padding.
+        let is_there: Vec<bool> = (0..runs * order.warps).map(|i| begins(i) < layout.shape()[axis]).collect();
+        let mut befores = Vec::new();
+        for row in rows {
+            if runs == 1
+                && order.warps >= MANY_WARPS
+                && !is_there.contains(&false)
+                && tables.ty(0).is_int()
+                && let Some(before) =
+                    self.combine_by_instruction(region, order.warps.ilog2(), &tables, row, scan.warp)
+            {
+                befores.push(vec![Some(Partial { values: vec![before], valid: None })]);
+                continue;
+            }
+            let totals = self.load_totals(&tables, row, order.warps, &is_there);
+            let mut carry = None;
+            let of_runs = totals.chunks(order.warps as usize);
+            befores.push(
+                of_runs.map(|totals| self.before_warp(scan, totals, &mut carry)).collect::<Result<_>>()?,
+            );
+        }
+        Ok(befores)
+    }
+
+    /// Writes the totals of all runs of all warps along the axis to scratch memory, and says in which row each line of this thread is.
+    fn store_totals(
+        &mut self,
+        scan: &Scan<'_>,
+        lines: &[Vec<u32>],
+        scanned: &[Vec<Run>],
+    ) -> Result<(Tables, Vec<Value>)> {
         let Scan { layout, axis, order, .. } = *scan;
         let scratch = self.scratch()?;
         let runs = scanned[0].len() as u32;
-        let count = runs * order.warps;
         let tys: Vec<Ty> = scanned[0][0].total.values.iter().map(|&v| self.b.ty(v)).collect();
-        let tables = Tables::new(scratch, count, &outside(layout, axis), &tys);
-        // A warp's runs are side by side, as many to an access as it can have.
-        let widths = tys
-            .iter()
-            .map(|&ty| 1 << runs.trailing_zeros().min((self.vector_bits() / memory_bits(ty)).ilog2()));
-        let widths: Vec<u32> = widths.collect();
+        let tables = Tables::new(scratch, runs * order.warps, &outside(layout, axis), &tys);
         let last = self.b.i32(i64::from(order.lanes - 1));
         let is_last = self.b.icmp(IntPred::Eq, scan.lane, last);
         let owner = self.is_owner(layout);
+        // A warp's runs are side by side, as many to an access as it can have.
         let first = self.b.mul_const(scan.warp, i64::from(runs));
         let mut rows = Vec::new();
         for (line, of_line) in lines.iter().zip(scanned) {
             let Row { number, inside } = self.table_row(layout, axis, line[0]);
             let pred = self.all(&[owner, Some(is_last), inside]);
-            for (k, &width) in widths.iter().enumerate() {
+            for (k, &ty) in tys.iter().enumerate() {
+                let width = self.runs_of_access(runs, ty);
                 let mut at = self.table_address(&tables, k, number, Some(first));
                 for runs in of_line.chunks(width as usize) {
                     let values: Vec<Value> = runs.iter().map(|run| run.total.values[k]).collect();
@@ -315,30 +349,41 @@ impl<H: Hooks> Lower<'_, H> {
             }
             rows.push(number);
         }
-        self.barrier();
-        let begins = |i: u32| order.run * order.lanes * if scan.reverse { count - 1 - i } else { i };
-        let mut all = Vec::new();
-        for row in rows {
-            let mut line: Vec<Option<Partial>> = (0..count)
-                .map(|i| {
-                    (begins(i) < layout.shape()[axis]).then(|| Partial { values: Vec::new(), valid: None })
-                })
-                .collect();
-            for (k, (&ty, &width)) in tys.iter().zip(&widths).enumerate() {
-                let mut at = self.table_address(&tables, k, row, None);
-                for column in (0..count).step_by(width as usize) {
-                    for (i, v) in (column..).zip(self.load_shared(at, ty, width)) {
-                        let (warp, run) = (i / runs, i % runs);
-                        if let Some(total) = &mut line[(run * order.warps + warp) as usize] {
-                            total.values.push(v);
-                        }
+        Ok((tables, rows))
+    }
+
+    /// How many of a warp's runs are written or read at a time.
+    fn runs_of_access(&self, runs: u32, ty: Ty) -> u32 {
+        1 << runs.trailing_zeros().min((self.vector_bits() / memory_bits(ty)).ilog2())
+    }
+
+    /// The totals of a row, in the order of the scan; `None` for those of nothing but padding.
+    fn load_totals(
+        &mut self,
+        tables: &Tables,
+        row: Value,
+        warps: u32,
+        is_there: &[bool],
+    ) -> Vec<Option<Partial>> {
+        let count = is_there.len() as u32;
+        let runs = count / warps;
+        let mut line: Vec<Option<Partial>> =
+            is_there.iter().map(|there| there.then(|| Partial { values: Vec::new(), valid: None })).collect();
+        for k in 0..tables.len() {
+            let ty = tables.ty(k);
+            let width = self.runs_of_access(runs, ty);
+            let mut at = self.table_address(tables, k, row, None);
+            for column in (0..count).step_by(width as usize) {
+                for (i, v) in (column..).zip(self.load_shared(at, ty, width)) {
+                    let (warp, run) = (i / runs, i % runs);
+                    if let Some(total) = &mut line[(run * warps + warp) as usize] {
+                        total.values.push(v);
                     }
-                    at = self.b.ptr_add_const(at, i64::from(width) * tables.bytes(k));
                 }
+                at = self.b.ptr_add_const(at, i64::from(width) * tables.bytes(k));
             }
-            all.push(line);
         }
-        Ok(all)
+        line
     }
 
     /// Bins in scratch memory, counted by atomic additions.

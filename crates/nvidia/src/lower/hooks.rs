@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use tilewright_ir as ir;
-use tilewright_ir::dialect::{tt, ttg};
+use tilewright_ir::dialect::{arith, tt, ttg};
 use tilewright_ir::{FloatKind, Opcode, TypeKind};
 use tilewright_layout::{MatrixAccess, MatrixInstruction, TileLayout};
 use tilewright_llvm::{Builder, Effect, Scalar, Ty, Value};
@@ -141,6 +141,30 @@ impl Hooks for Nvidia {
         let clamp = l.b.i32(clamp);
         let name = format!("llvm.nvvm.shfl.sync.{name}.i32");
         l.b.intrinsic(&name, Effect::Read, Some(Ty::I32), &[full, word, lane, clamp])
+    }
+
+    /// PTX ISA, "redux.sync".
+    fn lane_reduction(operation: arith::Kind, ty: Ty) -> Option<&'static str> {
+        use arith::Kind as K;
+        if ty != Ty::I32 {
+            return None;
+        }
+        Some(match operation {
+            K::Addi => "llvm.nvvm.redux.sync.add",
+            K::Andi => "llvm.nvvm.redux.sync.and",
+            K::Ori => "llvm.nvvm.redux.sync.or",
+            K::Xori => "llvm.nvvm.redux.sync.xor",
+            K::Maxsi => "llvm.nvvm.redux.sync.max",
+            K::Minsi => "llvm.nvvm.redux.sync.min",
+            K::Maxui => "llvm.nvvm.redux.sync.umax",
+            K::Minui => "llvm.nvvm.redux.sync.umin",
+            _ => return None,
+        })
+    }
+
+    fn reduce_lanes(l: &mut Shared<'_>, intrinsic: &str, value: Value) -> Value {
+        let all = l.b.i32(-1);
+        l.b.intrinsic(intrinsic, Effect::Read, Some(Ty::I32), &[value, all])
     }
 
     fn load_global(

@@ -12,30 +12,6 @@ use tilewright_lower::{
 
 use super::{AxisAnalysis, Lower, Shared, Xe};
 
-/// How SPIR-V calls the only operation of a function, on its two parameters.
-fn reduction(m: &ir::Module, function: ir::Block) -> Option<&'static str> {
-    use arith::Kind as K;
-    let mut ops = m.block_ops(function);
-    let op = ops.next()?;
-    let end = ops.next()?;
-    let on_both = m.block_args(function).iter().all(|arg| m.operands(op).contains(arg));
-    if !on_both || m.block_args(function).len() != 2 || m.operands(end) != m.results(op) {
-        return None;
-    }
-    let Some(Opcode::Arith(kind)) = m.opcode(op) else { return None };
-    Some(match kind {
-        K::Addf => "GroupFAdd",
-        K::Maxnumf => "GroupFMax",
-        K::Minnumf => "GroupFMin",
-        K::Addi => "GroupIAdd",
-        K::Maxsi => "GroupSMax",
-        K::Minsi => "GroupSMin",
-        K::Maxui => "GroupUMax",
-        K::Minui => "GroupUMin",
-        _ => return None,
-    })
-}
-
 impl Hooks for Xe {
     fn symbol(name: &str) -> Cow<'_, str> {
         if name == SHARED_MEMORY || name.starts_with(OWN_PREFIX) || name.starts_with("__builtin_") {
@@ -123,13 +99,22 @@ impl Hooks for Xe {
         l.b.intrinsic("xe.shuffle", Effect::Read, Some(Ty::I32), &[word, lane])
     }
 
-    fn reduce_lanes(l: &mut Shared<'_>, function: ir::Block, lanes: &[u32], value: Value) -> Option<Value> {
-        let ty = l.b.ty(value);
-        if lanes.len() as u32 != l.lane_bits() || !matches!(ty, Ty::F32 | Ty::I32 | Ty::F64 | Ty::I64) {
+    fn lane_reduction(operation: arith::Kind, ty: Ty) -> Option<&'static str> {
+        use arith::Kind as K;
+        if !matches!(ty, Ty::F32 | Ty::I32 | Ty::F64 | Ty::I64) {
             return None;
         }
-        let name = format!("xe.reduce.{}", reduction(l.m, function)?);
-        Some(l.b.intrinsic(&name, Effect::Read, Some(ty), &[value]))
+        Some(match operation {
+            K::Addf => "xe.reduce.GroupFAdd",
+            K::Maxnumf => "xe.reduce.GroupFMax",
+            K::Minnumf => "xe.reduce.GroupFMin",
+            K::Addi => "xe.reduce.GroupIAdd",
+            K::Maxsi => "xe.reduce.GroupSMax",
+            K::Minsi => "xe.reduce.GroupSMin",
+            K::Maxui => "xe.reduce.GroupUMax",
+            K::Minui => "xe.reduce.GroupUMin",
+            _ => return None,
+        })
     }
 
     fn load_global(
