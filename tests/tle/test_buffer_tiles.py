@@ -122,6 +122,52 @@ def test_in_partitions(device):
     np.testing.assert_array_equal(device.numpy(out), np.stack([x[8:12].sum(0) * 2, x[12:].sum(0) * 3]))
 
 
+@triton.jit
+def copies(x_ptr, out_ptr, numbers_ptr, N: tl.constexpr, BY_DESCRIPTOR: tl.constexpr):
+    """Copies to and from tiles, whole and in part; slots and parts of them."""
+    buffer = tle.gpu.alloc([N, N], dtype=tl.int32, init_value=tl.zeros([N, N], tl.int32))
+    i, n = tl.load(numbers_ptr), tl.load(numbers_ptr + 1)
+    half = buffer.extract_tile((i, 0), (N // 2, N))
+    x_desc = tl.make_tensor_descriptor(x_ptr, [N, N], [N, 1], [N // 2, N])
+    out_desc = tl.make_tensor_descriptor(out_ptr, [N, N], [N, 1], [N // 2, N])
+    if BY_DESCRIPTOR:
+        tle.gpu.copy(x_desc, half, [N // 2, N], [0, 0])
+    else:
+        tle.gpu.copy(x_ptr + grid((N // 2, N), N), half, [n, N])
+    half.slot(i).store(half.slot(1).load() + 1000)
+    half.subslice(3, 4, dim=1).slot(n - 1).store(tl.zeros([4], tl.int32))
+    if BY_DESCRIPTOR:
+        tle.gpu.copy(half, out_desc, [N // 2, N], [0, 0])
+        tle.gpu.copy(
+            buffer, tl.make_tensor_descriptor(out_ptr + N * N, [N, N], [N, 1], [N, N]), [N, N], [0, 0]
+        )
+    else:
+        quarter = half.extract_tile((0, i), (N // 2, N // 2))
+        tle.gpu.copy(quarter, out_ptr + grid((N // 2, N // 2), N), [n, N // 2])
+        tle.gpu.copy(buffer, out_ptr + N * N + grid((N, N), N), [N, N])
+
+
+@pytest.mark.parametrize("by_descriptor", [False, True])
+@pytest.mark.parametrize("i", [0, 1])
+def test_copies(device, i, by_descriptor):
+    n, rows = 16, 5
+    x = np.random.default_rng(3).integers(1, 50, (n, n), dtype=np.int32)
+    out = device.array(np.zeros((2, n, n), np.int32))
+    copies[(1,)](device.array(x), out, device.array(np.array([i, rows], np.int32)), n, by_descriptor)
+    half = x[:8].copy()
+    if not by_descriptor:
+        half[rows:] = 0
+    half[i] = half[1] + 1000
+    half[rows - 1, 3:7] = 0
+    want = np.zeros((2, n, n), np.int32)
+    if by_descriptor:
+        want[0, :8] = half
+    else:
+        want[0, :rows, :8] = half[:rows, 8 * i : 8 * i + 8]
+    want[1, 8 * i : 8 * i + 8] = half
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
 CLUSTER = tle.device_mesh({"block_cluster": 2})
 
 
@@ -176,9 +222,9 @@ def wrong(x_ptr, i, CASE: tl.constexpr):
     elif CASE == 2:
         buffer.insert_tile(tl.zeros([4, 4], tl.float32), 0)
     elif CASE == 3:
-        tile.slot(0)
+        tle.gpu.alloc([8], dtype=tl.int32, alias=tile)
     elif CASE == 4:
-        tle.gpu.copy(x_ptr + grid((4, 8), 8), tile, [4, 8])
+        tle.gpu.copy(x_ptr + grid((4, 8), 8), tile, [4, 8], is_async=True)
     elif CASE == 5:
         tle.pipe(capacity=4, x=tile)
     elif CASE == 6:

@@ -219,6 +219,28 @@ def test_slots(device, stages):
 
 
 @triton.jit
+def offsets_kernel(x_ptr, out_ptr, one_ptr, n, SHAPE: tl.constexpr, SWIZZLED: tl.constexpr):
+    smem = tle.gpu.alloc(SHAPE, dtype=tl.int32, nv_mma_shared_layout=SWIZZLED)
+    smem.store(tl.load(grid_of(x_ptr, SHAPE)))
+    at = (tl.arange(0, 16)[:, None] * 7 + tl.arange(0, 4)[None, :] * 3) % (SHAPE[0] * SHAPE[1])
+    tl.store(grid_of(out_ptr, (16, 4)), tl.load(tle.gpu.local_ptr(smem, offsets=at)))
+    tl.store(one_ptr, tl.load(tle.gpu.local_ptr(smem, offsets=n)))
+    line = tle.gpu.alloc([8], dtype=tl.int32, init_value=tl.arange(0, 8))
+    every = tle.gpu.local_ptr(line, offsets=tl.arange(0, 8)[None, :], shape=(2, 8))
+    tl.store(grid_of(one_ptr + 1, (2, 8)), tl.load(every))
+
+
+@pytest.mark.parametrize(("shape", "swizzled"), [((8, 32), True), ((12, 5), False), ((96, 20), False)])
+def test_offsets(device, shape, swizzled):
+    x = numbers(shape, "int32")
+    out, one = device.array(np.zeros((16, 4), "int32")), device.array(np.zeros(17, "int32"))
+    offsets_kernel[(1,)](device.array(x), out, one, 21, shape, swizzled)
+    at = (np.arange(16)[:, None] * 7 + np.arange(4) * 3) % x.size
+    np.testing.assert_array_equal(device.numpy(out), x.ravel()[at])
+    np.testing.assert_array_equal(device.numpy(one), [x.ravel()[21], *range(8), *range(8)])
+
+
+@triton.jit
 def views_kernel(x_ptr, out_ptr):
     smem = tle.gpu.alloc([8, 32], dtype=tl.int32, nv_mma_shared_layout=False)
     smem.store(tl.load(grid_of(x_ptr, (8, 32))))

@@ -222,12 +222,14 @@ def alloc(
 
 
 @_marker.builtin
-def local_ptr(buffer, indices=None, shape=None):
+def local_ptr(buffer, indices=None, shape=None, offsets=None):
     """Pointers to elements of a buffer, for ``tl.load``, ``tl.store`` and the atomics.
 
     :param indices: an integer for each dimension of ``buffer``, scalars or tensors that broadcast to a common shape, which that of
         the result is: pointers to ``buffer[i0, i1, …]``. Without them, pointers to all elements.
     :param shape: the shape of the result, to which the indices broadcast.
+    :param offsets: in place of ``indices``, the elements' numbers in row-major order: an integer, or a tensor of them, whose shape the
+        result has.
 
     Adding to a pointer counts elements in row-major order. The CPU executor and the simulator check that accesses lie in the
     buffer.

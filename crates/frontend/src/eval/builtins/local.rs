@@ -232,15 +232,24 @@ impl Evaluator<'_> {
         }
         let mut error =
             self.not_supported_yet("this with a tile of a buffer whose number is computed at run time");
-        error.notes.push("load it, store to it, or take pointers into it by tle.gpu.local_ptr".into());
+        error.notes.push(
+            "load it, store to it, copy to it or from it, or take pointers into it by tle.gpu.local_ptr"
+                .into(),
+        );
         Err(error)
     }
 
     /// A buffer of the program's own, which begins where it is known.
     pub(super) fn own_buffer<'a>(&self, buffer: &'a Buffer) -> Eval<&'a Buffer> {
         self.begins_where_known(buffer)?;
+        self.of_this_program(buffer)?;
+        Ok(buffer)
+    }
+
+    /// Refuses a buffer of another program.
+    fn of_this_program(&self, buffer: &Buffer) -> Eval<()> {
         if buffer.rank.is_none() {
-            return Ok(buffer);
+            return Ok(());
         }
         Err(self
             .error("a buffer of another program is reached by pointers alone")
@@ -250,7 +259,6 @@ impl Evaluator<'_> {
 
     pub(super) fn local_ptr(&mut self, args: &Args) -> Eval<Tensor> {
         let buffer = self.buffer_or_tile(args, "buffer")?;
-        let mut indices = Vec::new();
         let given = match args.get("indices") {
             Value::Const(HostValue::None) => None,
             Value::Tuple(t) => Some(&t.items),
@@ -263,55 +271,87 @@ impl Evaluator<'_> {
                 ));
             }
         };
-        if given.is_some_and(|items| items.len() != buffer.shape.len()) {
-            let (needed, given) = (buffer.shape.len(), given.map_or(0, Vec::len));
+        let of_gpu = !args.builtin.path.starts_with("tle.dsa.");
+        let offsets = if of_gpu { args.optional("offsets") } else { None };
+        let shape = if of_gpu { args.optional("shape") } else { None };
+        let shape = shape.map(|shape| self.shape_of(shape)).transpose()?;
+        let indices = match (given, offsets) {
+            (Some(_), Some(_)) => {
+                return Err(self.error("tle.gpu.local_ptr takes `indices` or `offsets`, not both"));
+            }
+            (Some(items), None) if items.len() != buffer.shape.len() => {
+                return Err(self.error(format!(
+                    "{} needs {} indices, one for each dimension of {}, but got {}",
+                    args.builtin.shown(),
+                    buffer.shape.len(),
+                    args.get("buffer"),
+                    items.len()
+                )));
+            }
+            (Some(items), None) => items.iter().map(|item| self.buffer_index(item)).collect::<Eval<_>>()?,
+            (None, Some(offsets)) => {
+                let offsets = self.buffer_index(offsets)?;
+                self.unraveled(&offsets, &buffer.shape)?
+            }
+            (None, None) if shape.is_some_and(|shape| shape != buffer.shape) => {
+                return Err(self.error("`shape` of tle.gpu.local_ptr without indices must be the buffer's"));
+            }
+            (None, None) => return self.all_pointers(&buffer),
+        };
+        self.pointers_of_shape(&buffer, indices, shape)
+    }
+
+    /// Pointers to elements by indices that broadcast to a common shape, or to one that is given.
+    fn pointers_of_shape(
+        &mut self,
+        buffer: &Buffer,
+        mut indices: Vec<Tensor>,
+        shape: Option<Shape>,
+    ) -> Eval<Tensor> {
+        let common = self.common_shape(&indices)?;
+        if let Some(shape) = &shape
+            && !common.is_empty()
+            && common.len() > shape.len()
+        {
             return Err(self.error(format!(
-                "{} needs {needed} indices, one for each dimension of {}, but got {given}",
-                args.builtin.shown(),
-                args.get("buffer")
+                "indices of shape {:?} do not broadcast to {:?}",
+                common.as_slice(),
+                shape.as_slice()
             )));
         }
-        let given_shape =
-            if args.builtin.path.starts_with("tle.dsa.") { None } else { args.optional("shape") };
-        let mut shape = given_shape.map(|shape| self.shape_of(shape)).transpose()?;
-        match given {
-            Some(items) => {
-                for item in items {
-                    let index = match item {
-                        Value::Const(HostValue::Int(_)) | Value::Tensor(_) => self.tensor_of(item)?,
-                        other => return Err(self.not_an_index(other)),
-                    };
-                    if !index.number().is_some_and(|s| s.is_int() && s != Scalar::Int1) {
-                        return Err(self.not_an_index(item));
-                    }
-                    indices.push(self.cast(&index, &Scalar::Int32.into())?);
-                }
-                let common = self.common_shape(&indices)?;
-                if let Some(shape) = &shape
-                    && !common.is_empty()
-                    && common.len() > shape.len()
-                {
-                    return Err(self.error(format!(
-                        "indices of shape {:?} do not broadcast to {:?}",
-                        common.as_slice(),
-                        shape.as_slice()
-                    )));
-                }
-                let shape = shape.get_or_insert(common);
-                for index in &mut indices {
-                    *index = self.expand_to(index, shape)?;
-                }
-            }
-            None => {
-                if shape.is_some_and(|shape| shape != buffer.shape) {
-                    return Err(
-                        self.error("`shape` of tle.gpu.local_ptr without indices must be the buffer's")
-                    );
-                }
-                return self.all_pointers(&buffer);
-            }
+        let shape = shape.unwrap_or(common);
+        for index in &mut indices {
+            *index = self.expand_to(index, &shape)?;
         }
-        self.pointers(&buffer, &indices, &shape.unwrap_or_default())
+        self.pointers(buffer, &indices, &shape)
+    }
+
+    /// An index into a buffer.
+    fn buffer_index(&mut self, item: &Value) -> Eval<Tensor> {
+        let index = match item {
+            Value::Const(HostValue::Int(_)) | Value::Tensor(_) => self.tensor_of(item)?,
+            other => return Err(self.not_an_index(other)),
+        };
+        if !index.number().is_some_and(|s| s.is_int() && s != Scalar::Int1) {
+            return Err(self.not_an_index(item));
+        }
+        self.cast(&index, &Scalar::Int32.into())
+    }
+
+    /// The indices of the elements that have these numbers in row-major order.
+    fn unraveled(&mut self, numbers: &Tensor, shape: &Shape) -> Eval<Vec<Tensor>> {
+        let mut rest = Value::Tensor(numbers.clone());
+        let mut indices = Vec::with_capacity(shape.len());
+        for &extent in shape.iter().skip(1).rev() {
+            let extent = Value::int(i128::from(extent));
+            indices.push(self.tensor_binary(Operator::Mod, &rest, &extent)?);
+            rest = Value::Tensor(self.tensor_binary(Operator::FloorDiv, &rest, &extent)?);
+        }
+        if !shape.is_empty() {
+            indices.push(self.tensor_of(&rest)?);
+        }
+        indices.reverse();
+        Ok(indices)
     }
 
     /// Pointers to all elements of a buffer.
@@ -413,7 +453,7 @@ impl Evaluator<'_> {
 
     /// `buffer.slot(stage)`: one of what the leading dimension numbers.
     pub(super) fn buffer_slot(&mut self, args: &Args) -> Eval<Value> {
-        let whole = self.buffer_arg(args, "self")?;
+        let whole = self.buffer_or_tile(args, "self")?;
         if whole.shape.len() < 2 {
             return Err(self.error(format!(
                 "`slot` needs a buffer of at least two dimensions, not {}",
@@ -437,12 +477,12 @@ impl Evaluator<'_> {
             other => return Err(self.bad_argument(args, "stage", other, "a scalar integer")),
         };
         let stage = self.cast(&stage, &Scalar::Int32.into())?;
-        self.numbered(&whole, stage.value).map(|slot| Value::Buffer(Arc::new(slot)))
+        self.numbered(&whole, &stage).map(|slot| Value::Buffer(Arc::new(slot)))
     }
 
     /// `buffer.subslice(start, length, dim)`: a part along one dimension.
     pub(super) fn buffer_subslice(&mut self, args: &Args) -> Eval<Value> {
-        let whole = self.buffer_arg(args, "self")?;
+        let whole = self.buffer_or_tile(args, "self")?;
         let dim = self.axis_arg(args, "dim", whole.shape.len())?;
         let (start, length) = (self.int_arg(args, "start")?, self.int_arg(args, "length")?);
         let extent = i128::from(whole.shape[dim]);
@@ -461,6 +501,13 @@ impl Evaluator<'_> {
 
     /// The part of a buffer that begins at these offsets.
     pub(super) fn subslice(&mut self, whole: &Buffer, offsets: Vec<i32>, shape: Shape) -> Eval<Buffer> {
+        if !whole.begin.is_empty() {
+            let begin = whole.begin.iter().zip(offsets).map(|(begin, offset)| {
+                let (begin, offset) = (Value::Tensor(begin.clone()), Value::int(i128::from(offset)));
+                self.tensor_binary(Operator::Add, &begin, &offset)
+            });
+            return Ok(Buffer { begin: begin.collect::<Eval<_>>()?, shape, ..whole.clone() });
+        }
         let ty = self.view_type(whole, &shape)?;
         let value = ttg::MemdescSubslice::build(&mut builder!(self), whole.handle.value, offsets, ty)
             .result(&self.module);
@@ -497,12 +544,22 @@ impl Evaluator<'_> {
     }
 
     /// One of the buffers that the leading dimension of another one numbers.
-    pub(super) fn numbered(&mut self, whole: &Buffer, number: tilewright_ir::Value) -> Eval<Buffer> {
-        let shape = Shape::from_slice(&whole.shape[1..]);
-        let ty = self.view_type(whole, &shape)?;
-        let value = ttg::MemdescIndex::build(&mut builder!(self), whole.handle.value, number, ty)
+    pub(super) fn numbered(&mut self, whole: &Buffer, number: &Tensor) -> Eval<Buffer> {
+        let mut number = number.clone();
+        if let Some(begin) = whole.begin.first() {
+            let (a, b) = (Value::Tensor(number), Value::Tensor(begin.clone()));
+            number = self.tensor_binary(Operator::Add, &a, &b)?;
+        }
+        // A tile has the handle of the buffer that it is of.
+        let of = self.module.value_type(whole.handle.value);
+        let of = self.module.shape(of).and_then(|extents| extents.get(1..)).map(Shape::from_slice);
+        let of = of.ok_or_else(|| self.error("a buffer of several is needed"))?;
+        let ty = self.view_type(whole, &of)?;
+        let value = ttg::MemdescIndex::build(&mut builder!(self), whole.handle.value, number.value, ty)
             .result(&self.module);
-        Ok(Buffer { rank: whole.rank.clone(), ..known_buffer(value, whole.element(), shape) })
+        let begin = whole.begin.iter().skip(1).cloned().collect();
+        let shape = Shape::from_slice(&whole.shape[1..]);
+        Ok(Buffer { rank: whole.rank.clone(), shape, begin, ..known_buffer(value, whole.element(), of) })
     }
 
     /// The type of a view of a buffer, which lies in the same allocation.
@@ -616,7 +673,9 @@ impl Evaluator<'_> {
             (Value::Buffer(from), Value::Descriptor(to)) => {
                 let offsets = self.block_copied(args, to, from)?;
                 let part = self.part(from, &to.block())?;
-                if from.element() == to.element() && to.element().as_scalar() != Some(Scalar::Int1) {
+                let as_it_is =
+                    from.element() == to.element() && to.element().as_scalar() != Some(Scalar::Int1);
+                if as_it_is && part.begin.is_empty() {
                     self.writable(&to.handle, "store")?;
                     let coord = self.block_offsets(to, &offsets)?;
                     let pending = self.pending_hint()?;
@@ -678,6 +737,7 @@ impl Evaluator<'_> {
                 pointers.ty()
             )));
         }
+        self.own_buffer(&to)?;
         let moved = self.moved(args, &pointers, &to)?;
         if moved.inside.is_some() || pointers.shape != to.shape {
             return Err(self
@@ -789,18 +849,13 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The first elements of a buffer along each dimension.
+    /// The first elements of a buffer of the program's own along each dimension.
     fn part(&mut self, whole: &Buffer, shape: &Shape) -> Eval<Buffer> {
-        self.own_buffer(whole)?;
+        self.of_this_program(whole)?;
         if whole.shape == *shape {
             return Ok(whole.clone());
         }
-        let ty = self.view_type(whole, shape)?;
-        let offsets = vec![0; shape.len()];
-        let value = ttg::MemdescSubslice::build(&mut builder!(self), whole.handle.value, offsets, ty)
-            .result(&self.module);
-        let handle = Tensor { value, ..whole.handle.clone() };
-        Ok(Buffer { handle, shape: shape.clone(), ..whole.clone() })
+        self.subslice(whole, vec![0; shape.len()], shape.clone())
     }
 
     /// The offsets at which a block of a descriptor is copied to or from a buffer.

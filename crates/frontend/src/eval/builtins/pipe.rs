@@ -340,7 +340,7 @@ impl Evaluator<'_> {
     /// A field of a pipe, or what it has in a slot.
     fn pipe_field_of(&mut self, part: &PipePart, buffer: &Buffer) -> Eval<Value> {
         let buffer = match part.role {
-            Role::Slot => self.numbered(buffer, part.handle.value)?,
+            Role::Slot => self.numbered(buffer, &part.handle)?,
             _ => buffer.clone(),
         };
         Ok(Value::Buffer(Arc::new(buffer)))
