@@ -450,6 +450,13 @@ fn asynchronous_copies() {
     none(&run(&copied("cp.async.wait_group 0; bar.sync 0;", 32), 64));
     let r = run(&copied("bar.sync 0;", 32), 64);
     assert!(r.findings.iter().any(|f| f.kind == AsyncBeforeWait), "{:#?}", r.findings);
+    // Until then nobody may store there either, the thread itself included.
+    for store in ["st.shared.u32 [%r4], %r1;", "atom.shared.add.u32 %r7, [%r4], 1;"] {
+        let early = run(&copied(&format!("{store} cp.async.wait_group 0;"), 0), 32);
+        only(&early, AsyncBeforeWait);
+        assert!(early.findings[0].text.contains(store), "{}", early.findings[0]);
+        none(&run(&copied(&format!("cp.async.wait_group 0; {store}"), 0), 32));
+    }
     // It reads its source until the wait.
     only(
         &run(&copied("mov.u32 %r7, 9; st.global.u32 [%rd2], %r7; cp.async.wait_group 0;", 0), 32),
