@@ -175,7 +175,7 @@ def select_among(
             place = tl.atomic_add(tle.gpu.local_ptr(places, (digit,)), 1, mask=digit >= last, sem="relaxed")
             number = (key.to(tl.uint64) << 32) | index.to(tl.uint64)
             tl.store(tle.gpu.local_ptr(reached, (place,)), number, mask=digit >= last)
-            for first in range(0, larger, FEW):
+            for first in tl.static_range(0, MOST, FEW):
                 at = first + tl.arange(0, FEW)
                 above = tl.load(tle.gpu.local_ptr(reached, (at,)), mask=at < larger)
                 tl.store(out + at, above.to(tl.int32), mask=at < larger)
@@ -215,7 +215,7 @@ def sampled_bound(x_ptr, n, end, selected, counts, picked, SAMPLE: tl.constexpr,
 def leading_digit(x, RADIX: tl.constexpr):
     """The leading bits of a float's key, as a half has them: of the mantissa more than a float's, so that those of like size differ. Never 0."""
     i = x.to(tl.float16).to(tl.int16, bitcast=True).to(tl.int32)
-    digit = ((i ^ ((i >> 31) | -32768)) & 0xFFFF) >> (16 - RADIX)
+    digit = ((i ^ ((i >> 31) & 0x7FFF)) >> (16 - RADIX)) + (1 << (RADIX - 1))
     digit = tl.where(x == x, digit, (1 << RADIX) - 1)
     # -inf has 6 zeros in front.
     return digit if RADIX > 6 else tl.maximum(digit, 1)

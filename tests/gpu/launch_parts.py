@@ -104,7 +104,7 @@ def short_kernels():
             for warps in (8, 16, 32):
                 runs[f"moe_align {tokens}, {programs} programs, {warps} warps"] = (
                     lambda e=experts, o=outs, c=counts, p=programs, w=warps: moe_align.align_into(
-                        o, c, e, 64, 16, "alone", p, 1024, w
+                        o, c, e, 64, 16, "clusters", p, 1024, w
                     )
                 )
     modules = vars(topk_selector).values(), vars(moe_align).values()

@@ -10,7 +10,7 @@ loop or program the compiler gives warps with roles (``tl.range``), the same and
 
 ``gemm``: 4096³ in fp16 by warps with roles, with barriers and products of the kernel's own and by a pipe, against ``torch.matmul`` (cuBLAS) and the same product by ``tl.dot`` (``examples/persistent_matmul.py``).
 
-``moe_align``: tokens by expert (S000 4.2): ours is one kernel with buffers, of programs that count all tokens or meet at a barrier, or two; Triton's are four kernels,
+``moe_align``: tokens by expert (S000 4.2): ours is one kernel with buffers, of clusters that count all tokens, or two; Triton's are four kernels,
 since it has neither buffers nor barriers: counts by ``tl.histogram``, a sum over programs, a sum over experts, and places by atomics in global memory.
 The third is ``moe_align.cu``, CUDA C++ of our own, of whose three ways the best counts; it needs ``nvcc``.
 
@@ -154,14 +154,14 @@ def cuda_align():
 
 
 def align_configs(n):
-    """One kernel, of programs that count all tokens or of a cluster; and two."""
-    alone = [{"by": "alone", "programs": p, "tile": None, "num_warps": w} for p in (1, 2, 4, 8, 16, 32, 64)
-             for w in (4, 8, 16) if p * 16 <= n <= min(32768, p * 2048) and n <= 8192 * w]  # fmt: skip
+    """By clusters that count all tokens, and by two kernels."""
+    by_clusters = [{"by": "clusters", "programs": p, "members": m, "tile": None, "num_warps": w}
+                   for m in (1, 2, 4, 8, 16) for p in (4, 8, 16, 32, 64, 128) for w in (4, 8, 16)
+                   if p % m == 0 and 16 * p <= n <= min(65536, 2048 * p) and 32 * w <= n // m <= 1024 * w]  # fmt: skip
     tiles = ((256, 4), (512, 8), (1024, 8), (1024, 32), (2048, 16), (4096, 32))
-    groups = [("cluster", p) for p in (4, 16)] + [("kernels", p) for p in (64, 128)]
-    others = [{"by": by, "programs": p, "tile": t, "num_warps": w} for by, p in groups for t, w in tiles
-              if n <= p * 16384 and (p * t <= 2 * n or p * t <= 1024)]  # fmt: skip
-    return alone, others
+    by_kernels = [{"by": "kernels", "programs": p, "members": 1, "tile": t, "num_warps": w}
+                  for p in (64, 128) for t, w in tiles if n >= 4096 and (p * t <= 2 * n or p * t <= 1024)]  # fmt: skip
+    return by_clusters, by_kernels
 
 
 def moe_align_rows(record):
@@ -181,8 +181,10 @@ def moe_align_rows(record):
         room = empty(256 * num_experts)
         scratch = empty(triton.cdiv(n, 256) * num_experts), empty(num_experts), empty(num_experts)
 
-        def run(by, programs, tile, num_warps):
-            moe_align.align_into(ours, room, experts, num_experts, block, by, programs, tile, num_warps)
+        def run(by, programs, tile, num_warps, members):
+            moe_align.align_into(
+                ours, room, experts, num_experts, block, by, programs, tile, num_warps, members
+            )
 
         def run_triton(tile):
             triton_align(experts, num_experts, block, triton_out, scratch, tile)
@@ -194,8 +196,8 @@ def moe_align_rows(record):
             assert error == 0, error
 
         # One after the other where kernels hand things on through memory.
-        alone, in_two = align_configs(n)
-        configs, refused = timing.compiled(run, alone)
+        by_clusters, in_two = align_configs(n)
+        configs, refused = timing.compiled(run, by_clusters)
         working, more = timing.compiled(run, in_two, together=False)
         configs += working
         for reason in (refused | more).items():

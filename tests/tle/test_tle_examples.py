@@ -37,7 +37,7 @@ def test_program(name, backend, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("tokens", "experts", "block", "programs"), [(1, 8, 16, 1), (300, 64, 16, 4), (5000, 60, 8, 8)]
 )
-@pytest.mark.parametrize("by", ["cluster", "grid", "kernels"])
+@pytest.mark.parametrize("by", ["clusters", "clusters of 4", "grid", "kernels"])
 def test_moe_align(device, tokens, experts, block, programs, by):
     module = example("moe_align")
     of_tokens = np.random.default_rng(tokens).integers(0, experts, tokens, dtype=np.int32)
@@ -47,7 +47,10 @@ def test_moe_align(device, tokens, experts, block, programs, by):
         made.append(device.array(np.full(size, -1, np.int32)))
         return made[-1]
 
-    module.align(device.array(of_tokens), experts, block, empty, programs, by)
+    by, _, members = by.partition(" of ")
+    module.align(
+        device.array(of_tokens), experts, block, empty, programs, by, min(programs, int(members or 1))
+    )
     # Who comes first to an expert is left to chance: backends need not agree.
     ordered, of_blocks, total = (Device.numpy(device, array).copy() for array in made[:3])
     places = int(total[0])
