@@ -106,3 +106,37 @@ def test_operands_of_several_types(device, n, dtype, num_warps):
         want.append(total)
     np.testing.assert_array_equal(sums, np.array(want, np.float32))
     np.testing.assert_array_equal(before, [0, *x[:-1]])
+
+
+@triton.jit
+def warps_kernel(x_ptr, out_ptr, totals_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.load(x_ptr + i)
+    tl.store(out_ptr + i, tl.cumsum(x, 0))
+    tl.store(out_ptr + N + i, tl.cumsum(x, 0, reverse=True))
+    tl.store(totals_ptr, tl.sum(x, 0))
+    tl.store(totals_ptr + 1, tl.max(x, 0))
+    tl.store(totals_ptr + 2, tl.min(x, 0))
+    tl.store(totals_ptr + 3, tl.xor_sum(x, 0))
+
+
+@pytest.mark.parametrize("num_warps", [8, 16, 32])
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32, np.int8])
+@pytest.mark.parametrize("n", [1024, 2048, 1000, 96])
+def test_many_warps(device, n, dtype, num_warps):
+    """Where an instruction sums up integers of all lanes, also those of the warps before."""
+    x = np.random.default_rng(n).integers(0, 100, n).astype(dtype)
+    out, totals = device.empty((2, n), dtype), device.empty(4, dtype)
+    warps_kernel[(1,)](device.array(x), out, totals, n, num_warps=num_warps)
+    want = np.stack([np.cumsum(x), np.cumsum(x[::-1])[::-1]]).astype(dtype)
+    np.testing.assert_array_equal(device.numpy(out), want)
+    want = [np.sum(x, dtype=dtype), x.max(), x.min(), np.bitwise_xor.reduce(x)]
+    np.testing.assert_array_equal(device.numpy(totals), np.array(want).astype(dtype))
+
+
+def test_lanes_are_summed_by_an_instruction():
+    args = (np.zeros(2048, np.int32), np.zeros((2, 2048), np.int32), np.zeros(4, np.int32), 2048)
+    ptx = warps_kernel.warmup(*args, grid=(1,), num_warps=16, target="cuda:90").asm["ptx"]
+    # Of each scan the warps before, of each reduction the lanes, and the warps.
+    assert [ptx.count(f"redux.sync.{name}") for name in ("add", "max", "min", "xor")] == [4, 2, 2, 2]
+    assert "shfl.sync.bfly" not in ptx

@@ -40,6 +40,32 @@ def test_reads_a_neighbour(device, dtype, n):
 
 
 @triton.jit
+def both_kernel(x_ptr, LAST: tl.constexpr, mesh: tl.constexpr):
+    at = tl.arange(0, 32)
+    buffer = tle.gpu.alloc([32], dtype=tl.int32)
+    buffer.store(at)
+    tle.distributed_barrier(mesh)
+    if LAST == "barrier":
+        x = tl.load(tle.remote(tle.gpu.local_ptr(buffer, (at,)), 1 - tle.shard_id(mesh, 0), mesh))
+        tle.distributed_barrier(mesh)
+        tl.store(x_ptr + at, x)
+    elif LAST == "access":
+        tl.store(x_ptr + at, tl.load(tle.remote(tle.gpu.local_ptr(buffer, (at,)), 0, mesh)))
+    else:
+        for i in range(tl.load(x_ptr)):
+            tl.store(x_ptr + at, tl.load(tle.remote(tle.gpu.local_ptr(buffer, (at,)), 0, mesh)))
+            tle.distributed_barrier(mesh)
+
+
+@pytest.mark.parametrize(("last", "barriers"), [("barrier", 2), ("access", 2), ("loop", 3)])
+def test_nobody_ends_early(last, barriers):
+    """By a barrier at the end, where none stands behind the last access."""
+    ptx = both_kernel.warmup(np.zeros(32, np.int32), last, PAIR, grid=(1,), target="cuda:90").asm["ptx"]
+    assert ptx.count("barrier.cluster.arrive") == barriers
+    assert ".explicitcluster" in ptx
+
+
+@triton.jit
 def give_kernel(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, mesh: tl.constexpr):
     # Each program hands a row to each of the others.
     rank = tle.shard_id(mesh, 0)
