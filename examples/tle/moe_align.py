@@ -191,7 +191,7 @@ def align_by_clusters_kernel(
     counts = tle.gpu.alloc([2, NUM_EXPERTS], dtype=tl.int32, init_value=tl.zeros([2, NUM_EXPERTS], tl.int32))
     if members > 1:
         # Before they write to each other all have begun.
-        tle.distributed_barrier(MESH)
+        tle.distributed_barrier(MESH, order=tle.MemoryOrder.RELAXED)
     for first in range(first_counted, counted, COUNT_TILE):
         token = first + tl.arange(0, COUNT_TILE)
         expert = tl.load(experts_ptr + token, mask=token < num_tokens, other=0)

@@ -52,7 +52,7 @@ def both_kernel(x_ptr, LAST: tl.constexpr, mesh: tl.constexpr):
     elif LAST == "access":
         tl.store(x_ptr + at, tl.load(tle.remote(tle.gpu.local_ptr(buffer, (at,)), 0, mesh)))
     else:
-        for i in range(tl.load(x_ptr)):
+        for _ in range(tl.load(x_ptr)):
             tl.store(x_ptr + at, tl.load(tle.remote(tle.gpu.local_ptr(buffer, (at,)), 0, mesh)))
             tle.distributed_barrier(mesh)
 
@@ -63,6 +63,44 @@ def test_nobody_ends_early(last, barriers):
     ptx = both_kernel.warmup(np.zeros(32, np.int32), last, PAIR, grid=(1,), target="cuda:90").asm["ptx"]
     assert ptx.count("barrier.cluster.arrive") == barriers
     assert ".explicitcluster" in ptx
+
+
+@triton.jit
+def relaxed_kernel(out_ptr, EARLY: tl.constexpr, mesh: tl.constexpr):
+    """All have begun before they write to each other."""
+    at = tl.arange(0, 64)
+    rank = tle.shard_id(mesh, 0)
+    own = tle.gpu.alloc([64], dtype=tl.int32)
+    buffer = tle.gpu.alloc([64], dtype=tl.int32)
+    own.store(at)
+    there = tle.remote(tle.gpu.local_ptr(buffer, (at,)), 1 - rank, mesh)
+    if EARLY:
+        buffer.store(at)
+        tle.distributed_barrier(mesh, order=tle.MemoryOrder.RELAXED)
+        x = tl.load(there)
+    else:
+        tle.distributed_barrier(mesh, order=tle.MemoryOrder.RELAXED)
+        # The program's own threads see what was written before.
+        tl.store(there, tl.load(tle.gpu.local_ptr(own, (63 - at,))) + 100 * rank)
+        x = at * 0
+    tle.distributed_barrier(mesh)
+    tl.store(out_ptr + rank * 64 + at, buffer.load() + x)
+
+
+def test_relaxed(device):
+    out = device.empty((2, 64), np.int32)
+    relaxed_kernel[(1,)](out, False, PAIR)
+    at = 63 - np.arange(64)
+    np.testing.assert_array_equal(device.numpy(out), np.stack([at + 100, at]))
+
+
+def test_relaxed_orders_nothing(monkeypatch):
+    args = np.zeros((2, 64), np.int32), False, PAIR
+    ptx = relaxed_kernel.warmup(*args, grid=(1,), target="cuda:90").asm["ptx"]
+    assert ptx.count("barrier.cluster.arrive.relaxed") == 1 and ptx.count("barrier.cluster.arrive") == 2
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
+    with pytest.raises(triton.KernelError, match="shared-memory race"):
+        relaxed_kernel[(1,)](np.zeros((2, 64), np.int32), True, PAIR)
 
 
 @triton.jit

@@ -27,6 +27,8 @@ marks! {
     /// On an mbarrier's making: one of a phase's arrivals is that of copies which bring so many bytes in all. On an announcement of
     /// bytes: it is a part of that arrival.
     PHASE_BYTES = "tle.bytes";
+    /// On a barrier of a cluster's programs: it orders nothing that they have done before it.
+    RELAXED = "tle.relaxed";
     /// On a ring: the kernel made it.
     PIPE = "tle.pipe";
     /// On a product of warp groups: the kernel issues it, and waits for it itself.

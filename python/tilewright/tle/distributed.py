@@ -21,7 +21,7 @@ _NOT_YET = (
 
 
 class MemoryOrder:
-    """What a barrier of devices orders, besides waiting: what was written before it (``RELEASE``), what is read behind it (``ACQUIRE``), or both."""
+    """What a barrier orders, besides waiting: what was written before it (``RELEASE``), what is read behind it (``ACQUIRE``), or both."""
 
     RELAXED = "relaxed"
     ACQUIRE = "acquire"
@@ -288,7 +288,8 @@ def distributed_barrier(
     What any member has written before, to whatever memory, all members see after. A mesh of blocks alone, whole, is for all programs of
     the grid, which must fit the GPU at once (a cooperative launch). Without a mesh it is for the programs of the kernel's cluster.
     A mesh of nodes and devices joins the programs of one id on each of them; with axes of blocks, too, all programs of all of them. ``order`` is a
-    :class:`MemoryOrder`, ``ACQ_REL`` where none is given. Members that wait for one that never comes are an error on the CPU. The other
+    :class:`MemoryOrder`, ``ACQ_REL`` where none is given. For the programs of a cluster, all of them, it may be ``RELAXED``: they have all come, and no
+    more is known; that is what must be so before they reach each other's buffers, and costs less. Members that wait for one that never comes are an error on the CPU. The other
     parameters are not supported yet: every barrier is of whole programs, and of devices at system scope.
     """
 

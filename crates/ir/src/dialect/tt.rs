@@ -201,7 +201,7 @@ crate::dialect! {
         index(Unrelated)
         types(Is("count", Fixed(Type::I32)))
         effects(Effect::wait(Scope::Gpu))
-        marks(GLOBAL_SCRATCH_OFFSET)
+        marks(GLOBAL_SCRATCH_OFFSET, RELAXED)
         format "$scope (`,` $count^)? attr-dict"
     }
 

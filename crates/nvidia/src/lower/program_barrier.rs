@@ -1,7 +1,7 @@
 //! `tt.program_barrier`: programs wait for each other.
 //!
 //! All programs of a cluster meet at the cluster's barrier (PTX ISA, "barrier.cluster"), whose arrival releases and whose wait acquires
-//! by itself. Others count. The threads of a program meet; then one of them adds to the counter, and goes on polling until it is told
+//! by itself; a relaxed one need not wait for what is under way. Others count. The threads of a program meet; then one of them adds to the counter, and goes on polling until it is told
 //! that all have come; then they meet again. The additions are atomic, release and acquire, and the last of them tells the others by a
 //! release that they acquire: with the barriers of the CTA around them, what a thread of any program has written before is seen by each
 //! thread of every one after (PTX ISA, "Causality order"). `atom.inc` makes the counter zero again with the last addition, so that the
@@ -73,7 +73,12 @@ impl Lower<'_, '_> {
         let scope = op.scope(self.m);
         let count = match (scope, op.count(self.m)) {
             (tt::ProgramScope::Cluster, None) => {
-                self.cluster_arrive(false)?;
+                let relaxed = self.m.op_attr(op.0, marks::RELAXED).is_some();
+                if relaxed {
+                    // The program's own threads see what each of them has done.
+                    Nvidia::barrier(self);
+                }
+                self.cluster_arrive(relaxed)?;
                 return self.cluster_wait();
             }
             (_, Some(count)) => self.scalar(count)?,

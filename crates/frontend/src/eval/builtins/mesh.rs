@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ruff_python_ast::{CmpOp, Operator};
 use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng};
-use tilewright_ir::{Type, launch};
+use tilewright_ir::{AttrKind, Type, launch, marks};
 
 use super::super::call::{Args, CallArgs};
 use super::super::expr::MESH;
@@ -180,11 +180,12 @@ impl Evaluator<'_> {
     /// The members of a mesh wait for each other; for other programs it is nothing.
     pub(super) fn distributed_barrier(&mut self, args: &Args) -> Eval<Value> {
         let of_devices = args.optional("mesh").is_some() && self.mesh_arg(args)?.ranks > 1;
-        self.refuse_others(args, if of_devices { &["mesh", "order"] } else { &["mesh"] })?;
+        self.refuse_others(args, &["mesh", "order"])?;
         if of_devices {
             let mesh = self.mesh_arg(args)?;
             return self.barrier_of_ranks(args, &mesh);
         }
+        let relaxed = self.is_relaxed(args)?;
         if args.optional("mesh").is_none() {
             let error = self
                 .error("tle.distributed_barrier without a mesh is for the programs of a cluster, and this kernel's form none")
@@ -198,7 +199,7 @@ impl Evaluator<'_> {
                     .note("pass the mesh whose programs wait for each other")
                     .into());
             }
-            return self.program_barrier(tt::ProgramScope::Cluster, None, None);
+            return self.program_barrier(tt::ProgramScope::Cluster, None, None, relaxed);
         }
         let mesh = self.mesh_arg(args)?;
         self.form_clusters(&mesh)?;
@@ -224,7 +225,13 @@ impl Evaluator<'_> {
                 true => Some(self.scalar_constant(&HostValue::Int(mesh.whole), &Scalar::Int32.into())?.value),
                 false => None,
             };
-            return self.program_barrier(scope, None, count);
+            if relaxed && (scope == tt::ProgramScope::Grid || of_partitions) {
+                return Err(self.relaxed_elsewhere());
+            }
+            return self.program_barrier(scope, None, count, relaxed);
+        }
+        if relaxed {
+            return Err(self.relaxed_elsewhere());
         }
         let mut members = mesh.numbers.clone();
         members.sort_unstable();
@@ -259,7 +266,7 @@ impl Evaluator<'_> {
         let region = op.then_region(&self.module);
         let then = self.module.append_block(region, &[]);
         let outer = std::mem::replace(&mut self.block, then);
-        let built = self.program_barrier(scope, Some((mesh.whole, members)), Some(count.value));
+        let built = self.program_barrier(scope, Some((mesh.whole, members)), Some(count.value), false);
         scf::Yield::build(&mut builder!(self), &[]);
         self.block = outer;
         built
@@ -282,14 +289,40 @@ impl Evaluator<'_> {
         scope: tt::ProgramScope,
         members: Option<(i128, Vec<i128>)>,
         count: Option<tilewright_ir::Value>,
+        relaxed: bool,
     ) -> Eval<Value> {
         let key = (scope, members, self.partition.map(|p| p.number));
         let group = self.meshes.groups.iter().position(|known| *known == key).unwrap_or_else(|| {
             self.meshes.groups.push(key);
             self.meshes.groups.len() - 1
         });
-        tt::ProgramBarrier::build(&mut builder!(self), count, scope, group as i32);
+        let barrier = tt::ProgramBarrier::build(&mut builder!(self), count, scope, group as i32);
+        if relaxed {
+            let mark = self.module.attr(AttrKind::Unit);
+            self.module.set_attr(barrier.0, marks::RELAXED, mark);
+        }
         Ok(Value::NONE)
+    }
+
+    /// Whether a barrier of programs of one device need not order what they have done before.
+    fn is_relaxed(&self, args: &Args) -> Eval<bool> {
+        match args.optional("order") {
+            None => Ok(false),
+            Some(Value::Const(HostValue::Str(order))) if &**order == "acqrel" => Ok(false),
+            Some(Value::Const(HostValue::Str(order))) if &**order == "relaxed" => Ok(true),
+            Some(other) => {
+                let wanted = "tle.MemoryOrder.ACQ_REL or RELAXED for programs of one device";
+                Err(self.bad_argument(args, "order", other, wanted))
+            }
+        }
+    }
+
+    fn relaxed_elsewhere(&self) -> Error {
+        let mut error = self.not_supported_yet(
+            "a relaxed tle.distributed_barrier of other programs than those of a cluster, all of them, outside of tle.gpu.warp_specialize",
+        );
+        error.notes.push("leave `order` out".into());
+        error
     }
 
     /// How many of the grid's programs have their number in a part of a mesh: as many as the part has for each time that the

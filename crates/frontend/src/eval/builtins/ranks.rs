@@ -193,7 +193,7 @@ impl Evaluator<'_> {
         }
         if mesh.per_rank() > 1 {
             // All programs of this rank have come, and then all of each other one's.
-            self.program_barrier(tt::ProgramScope::Grid, None, None)?;
+            self.program_barrier(tt::ProgramScope::Grid, None, None, false)?;
         }
         let members = Value::tuple(members.into_iter().map(Value::int).collect());
         self.call_ranks("_barrier", vec![Value::int(mesh.ranks), members, order])

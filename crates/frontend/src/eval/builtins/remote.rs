@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ruff_python_ast::{CmpOp, Operator};
 use tilewright_ir::dialect::{arith, tt, ttg, ttng};
 use tilewright_ir::types::REMOTE;
-use tilewright_ir::{Op, launch};
+use tilewright_ir::{Op, launch, marks};
 
 use super::super::call::Args;
 use super::super::{Eval, Evaluator, builder};
@@ -301,7 +301,9 @@ impl Evaluator<'_> {
         let module = &self.module;
         let meets = |op| {
             tt::ProgramBarrier::cast(module, op).is_some_and(|barrier| {
-                barrier.scope(module) == tt::ProgramScope::Cluster && barrier.count(module).is_none()
+                barrier.scope(module) == tt::ProgramScope::Cluster
+                    && barrier.count(module).is_none()
+                    && module.op_attr(op, marks::RELAXED).is_none()
             })
         };
         // What is called may reach others by buffers that it is given.
