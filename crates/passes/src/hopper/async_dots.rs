@@ -541,7 +541,7 @@ fn out_of_order<I: Iterator<Item = Op>>(module: &Module, dot: Op, following: imp
     for buffer in buffers_read(module, dot) {
         let Some(guards) = own_guards(module, dot, buffer) else { continue };
         let writers = guards::writers(module, buffer);
-        let mut released = false;
+        let mut released = is_released_before(module, dot, &guards.rings);
         let found = following().enumerate().find(|&(_, op)| {
             let waits = released && waits_for_others(module, op, &read);
             released |= releases(module, op, &guards.rings);
@@ -552,6 +552,13 @@ fn out_of_order<I: Iterator<Item = Op>>(module: &Module, dot: Op, following: imp
         first = first.into_iter().chain(found).min_by_key(|&(at, _)| at);
     }
     first.map(|(_, op)| op)
+}
+
+/// Whether the slot that a dot reads is released, as the program stands, before the dot.
+fn is_released_before(module: &Module, dot: Op, rings: &[ttg::RingCreate]) -> bool {
+    let before = std::iter::successors(module.prev_op(dot), |&op| module.prev_op(op));
+    let waits = |op: &Op| rings.iter().any(|&ring| waits_for_slot(module, *op, ring));
+    before.take_while(|op| !waits(op)).any(|op| releases(module, op, rings))
 }
 
 /// Whether an operation releases a slot of one of these rings.
