@@ -187,23 +187,25 @@ def align_by_clusters_kernel(
     own = begin + tl.arange(0, TILE)
     there = own < tl.minimum(begin + share, num_tokens)
     own_expert = tl.load(experts_ptr + own, mask=there, other=0)
-    # Of the tokens before its own, and of the others.
-    counts = tle.gpu.alloc([2, NUM_EXPERTS], dtype=tl.int32, init_value=tl.zeros([2, NUM_EXPERTS], tl.int32))
+    # Of the tokens before its own, of the others, and of those that it does not count: no addition is masked.
+    zeros = tl.zeros([4, NUM_EXPERTS], tl.int32)
+    counts = tle.gpu.alloc([4, NUM_EXPERTS], dtype=tl.int32, init_value=zeros)
     if members > 1:
         # Before they write to each other all have begun.
         tle.distributed_barrier(MESH, order=tle.MemoryOrder.RELAXED)
     for first in range(first_counted, counted, COUNT_TILE):
         token = first + tl.arange(0, COUNT_TILE)
         expert = tl.load(experts_ptr + token, mask=token < num_tokens, other=0)
-        place = tle.gpu.local_ptr(counts, ((token >= begin).to(tl.int32), expert))
-        tl.atomic_add(place, 1, mask=token < counted, sem="relaxed")
+        row = (token >= begin).to(tl.int32) + (token >= counted).to(tl.int32)
+        tl.atomic_add(tle.gpu.local_ptr(counts, (row, expert)), 1, sem="relaxed")
     if members > 1:
         count, before = sum_over_members(counts.slot(0).load() + counts.slot(1).load(), member, MESH)
         before += tl.load(tle.gpu.local_ptr(counts, (0, tl.arange(0, NUM_EXPERTS))))
     else:
-        both = tle.gpu.set_layout(counts.load(), _rows(2, NUM_EXPERTS, tl.num_warps()))
-        count = tl.sum(both, 0)
-        before = tl.sum(tl.where(tl.arange(0, 2)[:, None] == 0, both, 0), 0)
+        rows = tle.gpu.set_layout(counts.load(), _rows(4, NUM_EXPERTS, tl.num_warps()))
+        row = tl.arange(0, 4)[:, None]
+        count = tl.sum(tl.where(row < 2, rows, 0), 0)
+        before = tl.sum(tl.where(row == 0, rows, 0), 0)
     places, ends, filled = begin_experts(total_ptr, count, before, BLOCK)
     place_tokens(sorted_ptr, block_experts_ptr, own, own_expert, there, places, BLOCK)
     complete_experts(sorted_ptr, num_tokens, ends, filled, BLOCK, members * CLUSTERS)
