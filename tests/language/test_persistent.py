@@ -36,6 +36,23 @@ def test_product(device, shape, block, warps, transposed):
     np.testing.assert_array_equal(device.numpy(c), want.astype(np.float16))
 
 
+@pytest.mark.parametrize("transposed", [True, False])
+@pytest.mark.parametrize(
+    ("shape", "block", "warps", "stages"),
+    [((520, 200, 200), (256, 64, 64), 8, 3), ((300, 296, 72), (128, 128, 64), 4, 2), ((130, 200, 77), (64, 64, 32), 4, 3)],
+)
+def test_product_by_clusters(device, shape, block, warps, stages, transposed):
+    """Two CTAs run a program: each has its part of the rows, and both go through the same tiles."""
+    m, n, k = shape
+    a, b = operands(m, n, k, transposed)
+    c = device.array(np.full((m, n), np.nan, np.float16))
+    right = device.array(b)
+    options = {"num_warps": warps, "num_stages": stages, "num_ctas": 2, "persistent": True}
+    matmul(device.array(a), right.T if transposed else right, c, block, **options)
+    want = a.astype(np.float32) @ (b.T if transposed else b).astype(np.float32)
+    np.testing.assert_array_equal(device.numpy(c), want.astype(np.float16))
+
+
 def test_loads_for_the_next_program():
     """A product of warp groups has a warp that loads; its stores wait for no other warp."""
     kernel = matmul_kernel.warmup(
@@ -128,8 +145,3 @@ def asks(out):
 def test_refused(kernel, arguments, what):
     with pytest.raises(Exception, match=f"not supported yet: persistent=True for {what}"):
         kernel.warmup(*arguments, persistent=True, target="cuda:90", grid=(1,))
-
-
-def test_refused_with_clusters():
-    with pytest.raises(Exception, match="not supported yet: persistent=True for kernels of clusters"):
-        numbers.warmup(tl.int32, 4, persistent=True, num_ctas=2, target="cuda:90", grid=(1,))

@@ -188,7 +188,9 @@ impl CompiledKernel {
         }
         let held = match artifact.metadata.launch.resident_programs {
             true => {
-                Some(function.resident_blocks(self.code.launched_threads()).map_err(errors::from_runtime)?)
+                let (threads, cluster) =
+                    (self.code.launched_threads(), artifact.metadata.launch.cluster_dims);
+                Some(function.resident_clusters(threads, cluster).map_err(errors::from_runtime)?)
             }
             false => None,
         };

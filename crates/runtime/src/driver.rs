@@ -68,6 +68,23 @@ pub(crate) struct CuLaunchAttribute {
     pub value: [u32; 16],
 }
 
+impl CuLaunchAttribute {
+    /// An attribute that is these words.
+    pub fn new(id: c_uint, words: &[u32]) -> Self {
+        let mut value = [0; 16];
+        value[..words.len()].copy_from_slice(words);
+        CuLaunchAttribute { id, pad: [0; 4], value }
+    }
+
+    /// That blocks form clusters of these dimensions.
+    pub fn cluster(dims: [u32; 3]) -> Self {
+        CuLaunchAttribute::new(4, &dims)
+    }
+}
+
+/// What a driver that knows no clusters is told.
+pub(crate) const NO_CLUSTERS: &str = "clusters and dependent launches need a driver for CUDA 11.8 or later";
+
 /// `CUlaunchConfig`.
 #[repr(C)]
 pub(crate) struct CuLaunchConfig {
@@ -149,6 +166,7 @@ driver_table! {
     launch_kernel_ex = b"cuLaunchKernelEx\0": fn(
         *const CuLaunchConfig, CuFunction, *mut *mut c_void, *mut *mut c_void
     );
+    max_active_clusters = b"cuOccupancyMaxActiveClusters\0": fn(*mut c_int, CuFunction, *const CuLaunchConfig);
     // Since CUDA 12.4.
     func_get_param_info = b"cuFuncGetParamInfo\0": fn(CuFunction, usize, *mut usize, *mut usize);
     // Since CUDA 12.0.

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use crate::driver::{CuLaunchAttribute, CuLaunchConfig, Stream, driver};
+use crate::driver::{CuLaunchAttribute, CuLaunchConfig, NO_CLUSTERS, Stream, driver};
 use crate::error::{Error, Result, check};
 use crate::module::Function;
 use crate::tensor_map::TensorMapBytes;
@@ -142,26 +142,19 @@ impl Function {
             return check("cuLaunchKernel", code).map_err(|e| self.explain(e, config));
         }
         let Some(launch_ex) = driver.launch_kernel_ex else {
-            return Err(Error::InvalidLaunch(
-                "clusters and dependent launches need a driver for CUDA 11.8 or later".to_string(),
-            ));
+            return Err(Error::InvalidLaunch(NO_CLUSTERS.to_string()));
         };
         let mut attributes = Vec::with_capacity(4);
-        let mut attribute = |id: u32, words: &[u32]| {
-            let mut value = [0u32; 16];
-            value[..words.len()].copy_from_slice(words);
-            attributes.push(CuLaunchAttribute { id, pad: [0; 4], value });
-        };
         // CUlaunchAttributeID
         if config.cooperative {
-            attribute(2, &[1]);
+            attributes.push(CuLaunchAttribute::new(2, &[1]));
         }
         if config.cluster != [1; 3] {
-            attribute(4, &config.cluster);
-            attribute(5, &[1]); // CU_CLUSTER_SCHEDULING_POLICY_SPREAD
+            attributes.push(CuLaunchAttribute::cluster(config.cluster));
+            attributes.push(CuLaunchAttribute::new(5, &[1])); // CU_CLUSTER_SCHEDULING_POLICY_SPREAD
         }
         if config.programmatic_dependent {
-            attribute(6, &[1]);
+            attributes.push(CuLaunchAttribute::new(6, &[1]));
         }
         let launch = CuLaunchConfig {
             grid: config.grid,

@@ -3,7 +3,7 @@
 use std::ffi::{CString, c_int, c_void};
 
 use crate::device::Device;
-use crate::driver::{CuFunction, CuModule, driver};
+use crate::driver::{CuFunction, CuLaunchAttribute, CuLaunchConfig, CuModule, NO_CLUSTERS, Stream, driver};
 use crate::error::{Error, Result, check};
 
 /// Code loaded into a device's primary context. Dropping it unloads the code.
@@ -172,10 +172,30 @@ impl Function {
         self.device
     }
 
-    /// How many blocks of so many threads the GPU holds at once.
-    pub fn resident_blocks(&self, threads: u32) -> Result<u32> {
+    /// How many clusters of blocks of so many threads the GPU holds at once; of blocks, where there are no clusters.
+    pub fn resident_clusters(&self, threads: u32, cluster: [u32; 3]) -> Result<u32> {
         let driver = driver()?;
         self.device.make_current()?;
+        if cluster != [1; 3] {
+            let Some(max_active_clusters) = driver.max_active_clusters else {
+                return Err(Error::InvalidLaunch(NO_CLUSTERS.to_string()));
+            };
+            let mut attributes = [CuLaunchAttribute::cluster(cluster)];
+            let launch = CuLaunchConfig {
+                grid: cluster,
+                block: [threads, 1, 1],
+                shared_bytes: self.dynamic_shared,
+                stream: Stream::default(),
+                attributes: attributes.as_mut_ptr(),
+                attribute_count: attributes.len() as u32,
+            };
+            let mut clusters: c_int = 0;
+            // SAFETY: writes one int; the attributes outlive the call, and the function belongs to the current context.
+            check("cuOccupancyMaxActiveClusters", unsafe {
+                max_active_clusters(&mut clusters, self.function, &launch)
+            })?;
+            return Ok(clusters.max(1) as u32);
+        }
         let mut of_multiprocessor: c_int = 0;
         // SAFETY: writes one int; the function belongs to the current context.
         check("cuOccupancyMaxActiveBlocksPerMultiprocessor", unsafe {

@@ -122,6 +122,14 @@ CUresult cuLaunchKernelEx(const struct config *c, void *f, void **p, void **extr
   parameters(f, p);
   return 0;
 }
+CUresult cuOccupancyMaxActiveClusters(int *n, void *f, const struct config *c) {
+  (void)f;
+  for (unsigned i = 0; i < c->count; i++)
+    if (c->attributes[i].id == 4)
+      note("resident: clusters of %u, %u threads, %u bytes", c->attributes[i].value[0], c->block[0], c->shared);
+  *n = 66;
+  return 0;
+}
 CUresult cuTensorMapEncodeTiled(void *map, int element, unsigned rank, void *address, const uint64_t *dims,
                                 const uint64_t *strides, const unsigned *box, const unsigned *steps, int interleave,
                                 int swizzle, int promotion, int fill) {

@@ -176,8 +176,10 @@ fn what_is_resident_is_asked_of_the_driver() {
     let fake = Fake::new();
     let module = Module::from_cubin(Device::get(0).expect("opens"), CUBIN).expect("loads");
     let function = module.function("kernel", 1000).expect("fits");
-    assert_eq!(function.resident_blocks(128).expect("says"), 2 * 132);
+    assert_eq!(function.resident_clusters(128, [1; 3]).expect("says"), 2 * 132);
     assert!(fake.lines().iter().any(|l| l == "resident: 128 threads, 1000 bytes"));
+    assert_eq!(function.resident_clusters(128, [2, 1, 1]).expect("says"), 66);
+    assert!(fake.lines().iter().any(|l| l == "resident: clusters of 2, 128 threads, 1000 bytes"));
 }
 
 #[test]

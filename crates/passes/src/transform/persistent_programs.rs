@@ -37,21 +37,21 @@ pub const PASS: Pass = Pass {
     summary: "let programs do the work of several, one after the other, where the launch asks for it",
     requires: &[],
     ensures: &[],
-    run: |m, t, o| if o.persistent { run(m, t, o.num_ctas) } else { Ok(()) },
+    run: |m, t, o| if o.persistent { run(m, t) } else { Ok(()) },
 };
 
 /// Puts what a kernel does into a loop over the programs along x.
 ///
 /// # Errors
-/// A kernel whose programs may wait for each other, or that knows of clusters, warps or functions that are called: not supported yet.
-pub fn run(module: &mut Module, target: &TargetInfo, num_ctas: u32) -> Result<(), Diagnostic> {
+/// A kernel whose programs may wait for each other, or form clusters, or that knows of warps or functions that are called: not supported yet.
+pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
     let kernels: Vec<tt::Func> = module
         .block_ops(module.body())
         .filter_map(|op| tt::Func::cast(module, op))
         .filter(|func| launch::is_kernel(module, func.0))
         .collect();
     let [func] = kernels[..] else { return Ok(()) };
-    check(module, func, num_ctas)?;
+    check(module, func)?;
     let &[entry] = module.region_blocks(func.body(module)) else { return Ok(()) };
     let ops: Vec<Op> = module.block_ops(entry).collect();
     let Some((&end, ops)) = ops.split_last() else { return Ok(()) };
@@ -110,12 +110,12 @@ fn multiplies_blocks(m: &Module, op: Op) -> bool {
     })
 }
 
-fn check(m: &Module, func: tt::Func, num_ctas: u32) -> Result<(), Diagnostic> {
+fn check(m: &Module, func: tt::Func) -> Result<(), Diagnostic> {
     let refuse = |op: Op, what: &str| {
         Err(Diagnostic::unsupported(m, m.op_loc(op), format!("persistent=True for {what}")))
     };
-    if num_ctas > 1 || launch::programs_of_cluster(m) != [1; 3] {
-        return refuse(func.0, "kernels of clusters");
+    if launch::programs_of_cluster(m) != [1; 3] {
+        return refuse(func.0, "kernels whose programs form clusters");
     }
     if launch::warps_of_program(m).is_some() || launch::ranks(m).is_some() {
         return refuse(func.0, "kernels of one warp, or of several devices");
