@@ -294,15 +294,23 @@ def lay(base, patch, x_ptr, y_ptr, n, N: tl.constexpr):
 
 
 @triton.jit
-def multiply_twice(base, patch, q_ptr, out_ptr, n, N: tl.constexpr):
-    at = tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :]
+def multiply_twice(base, patch, q_ptr, out_ptr, n, CHANGE: tl.constexpr, N: tl.constexpr):
+    row, column = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
+    at, rows, columns = row * N + column, tl.broadcast_to(row, (N, N)), tl.broadcast_to(column, (N, N))
     q = tl.load(q_ptr + at)
     acc = tl.zeros([N, N], tl.float32)
     for k in range(n):
         base.wait(k)
         slot = patch.wait(k).slot
         acc = tl.dot(q, slot.kv.load(), acc)
-        slot.kv.store(tl.full([N, N], 1.0, tl.float16))
+        ones = tl.full([N, N], 1.0, tl.float16)
+        if CHANGE == "stored":
+            slot.kv.store(ones)
+        elif CHANGE == "stored in a branch":
+            if k % 2 == 0:
+                slot.kv.store(ones)
+        else:
+            tl.atomic_add(tle.gpu.local_ptr(slot.kv, (rows, columns)), ones)
         acc = tl.dot(q, slot.kv.load(), acc)
         patch.release(k)
         base.release(k)
@@ -310,12 +318,12 @@ def multiply_twice(base, patch, q_ptr, out_ptr, n, N: tl.constexpr):
 
 
 @triton.jit
-def patched_kernel(q_ptr, x_ptr, y_ptr, out_ptr, n, N: tl.constexpr):
+def patched_kernel(q_ptr, x_ptr, y_ptr, out_ptr, n, CHANGE: tl.constexpr, N: tl.constexpr):
     kv = tle.gpu.alloc([2, N, N], dtype=tl.float16)
     base, patch = tle.pipe(capacity=2, kv=kv), tle.pipe(capacity=2, kv=kv)
     tle.gpu.warp_specialize(
         [
-            (multiply_twice, (base.reader(), patch.reader(), q_ptr, out_ptr, n, N)),
+            (multiply_twice, (base.reader(), patch.reader(), q_ptr, out_ptr, n, CHANGE, N)),
             (lay, (base.writer(), patch.writer(), x_ptr, y_ptr, n, N)),
         ],
         [4],
@@ -323,13 +331,17 @@ def patched_kernel(q_ptr, x_ptr, y_ptr, out_ptr, n, N: tl.constexpr):
     )
 
 
-def test_what_a_second_pipe_leaves_and_a_reader_changes(device):
-    """A mask leaves what the first pipe has put there, and a product reads what has been stored before it."""
+@pytest.mark.parametrize("change", ["stored", "stored in a branch", "added to"])
+def test_what_a_second_pipe_leaves_and_a_reader_changes(device, change):
+    """A mask leaves what the first pipe has put there, and a product reads what has been stored before it, however."""
     rng = np.random.default_rng(0)
     q = rng.integers(-3, 4, (N, N)).astype(np.float16)
     x, y = (rng.integers(-3, 4, (5, N, N)).astype(np.float16) for _ in range(2))
     out = device.array(np.zeros((N, N), np.float32))
-    patched_kernel[(1,)](*map(device.array, (q, x, y)), out, 5, N, num_warps=4)
+    patched_kernel[(1,)](*map(device.array, (q, x, y)), out, 5, change, N, num_warps=4)
     kv = np.where((np.arange(N) % 2 == 0)[:, None], y, x).astype(np.float32)
-    want = sum(q.astype(np.float32) @ (part + 1) for part in kv)
+    changed = kv + 1 if change == "added to" else np.ones_like(kv)
+    if change == "stored in a branch":
+        changed[1::2] = kv[1::2]
+    want = sum(q.astype(np.float32) @ (before + after) for before, after in zip(kv, changed))
     np.testing.assert_array_equal(device.numpy(out), want)

@@ -14,7 +14,9 @@
 //! ```
 
 use rustc_hash::FxHashSet;
-use tilewright_ir::dialect::{tt, ttg, ttng};
+use tilewright_ir::dialect::{ttg, ttng};
+use tilewright_ir::effects::resource;
+use tilewright_ir::opdef::{Access, Completion, Effect, Resource};
 use tilewright_ir::{Block, Module, Op, Opcode, Value};
 
 use crate::analysis::rings::{self, guards};
@@ -80,25 +82,31 @@ fn settle(module: &Module, block: Block, value: Value, views: &mut Vec<Op>, afte
     }
 }
 
-/// The last wait for an mbarrier between an operation and a dot, or the last store to what the dot reads, or the first operation.
+/// The last operation between one and a dot that waits for an mbarrier or stores to what the dot reads, or has such a one in it; or the first operation.
 fn last_wait(module: &Module, first: Op, dot: Op) -> Op {
     let operands =
         ttng::WarpGroupDot::cast(module, dot).map(|d| [d.a(module), d.b(module)]).into_iter().flatten();
     let views: Vec<Value> = operands.filter(|&v| !module.is_tensor(module.value_type(v))).collect();
-    let stores = |op: Op| {
-        let to_pointers = tt::Store::cast(module, op)
-            .is_some_and(|s| module.is_shared_pointer(module.value_type(s.ptr(module))));
-        (to_pointers || ttg::LocalStore::cast(module, op).is_some())
-            && views.iter().any(|&view| guards::overlaps(module, op, view))
-    };
+    let waits =
+        |op: Op| rings::waits_at_mbarrier(module, op) || ttng::WaitBarrier::cast(module, op).is_some();
+    let stores = |op: Op| stores(module, op) && views.iter().any(|&view| guards::overlaps(module, op, view));
     let mut found = first;
     let mut at = module.next_op(first);
     while let Some(op) = at.filter(|&op| op != dot) {
-        if rings::waits_at_mbarrier(module, op) || ttng::WaitBarrier::cast(module, op).is_some() || stores(op)
-        {
+        if module.all_ops(op).into_iter().any(|inner| waits(inner) || stores(inner)) {
             found = op;
         }
         at = module.next_op(op);
     }
     found
+}
+
+/// Whether an operation may store to shared memory, and does not only begin to.
+fn stores(module: &Module, op: Op) -> bool {
+    module.def(op).is_none_or(|def| {
+        let at_once = |e: &&Effect| e.access == Access::Write && e.completion == Completion::Immediate;
+        let mut to = def.effects.iter().filter(at_once).map(|e| resource(module, op, e));
+        // What assembly does with a pointer nobody knows.
+        to.any(|to| matches!(to, Resource::Shared | Resource::Other))
+    })
 }
