@@ -524,3 +524,33 @@ def test_what_is_loaded_is_there_before_its_slot_is_filled_again(device):
     given = TensorDescriptor.from_tensor(device.array(x), [128, 48])
     largest_kernel[(1,)](given, out, 12, 128, 48, num_warps=8, num_stages=1)
     np.testing.assert_array_equal(device.numpy(out), x.reshape(12, 128, 48).max(0).T)
+
+
+@triton.jit
+def chain_kernel(x, b, n, M: tl.constexpr, K: tl.constexpr, WS: tl.constexpr):
+    rows = tl.make_tensor_descriptor(x, [(n + 1) * M, M], [M, 1], [M, K])
+    halves = tl.make_tensor_descriptor(x, [(n + 1) * M, M], [M, 1], [M, M // 2])
+    right = tl.make_tensor_descriptor(b, [M, M], [M, 1], [K, M])
+    for t in tl.range(n, warp_specialize=WS, flatten=True):
+        acc = tl.zeros([M, M], tl.float32)
+        for k in range(M // K):
+            acc = tl.dot(rows.load([t * M, k * K]), right.load([k * K, 0]), acc)
+        low, high = tl.split(tl.permute(tl.reshape(acc, [M, 2, M // 2]), [0, 2, 1]))
+        halves.store([(t + 1) * M, 0], low.to(tl.float16))
+        halves.store([(t + 1) * M, M // 2], high.to(tl.float16))
+
+
+@pytest.mark.parametrize("specialize", [False, True])
+def test_what_is_stored_in_parts_is_loaded_again(device, specialize):
+    """An iteration multiplies what the one before it has stored."""
+    m, n = 64, 4
+    rng = np.random.default_rng(0)
+    x = np.zeros((n + 1, m, m), np.float16)
+    x[0] = rng.integers(-3, 4, (m, m))
+    b = np.eye(m, dtype=np.float16)[rng.permutation(m)]
+    want = [x[0]]
+    for _ in range(n):
+        want.append(want[-1] @ b)
+    out = device.array(x)
+    chain_kernel[(1,)](out, device.array(b), n, m, 32, specialize, num_warps=4)
+    np.testing.assert_array_equal(device.numpy(out), np.stack(want))

@@ -31,10 +31,11 @@
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{tt, ttg, ttng};
+use tilewright_ir::opdef::Access;
 use tilewright_ir::{AttrKind, Block, Builder, Diagnostic, Module, Op, Type, Value};
 
 use super::{add_partitions, channels, pipeline_state, producer};
-use crate::analysis::{rings, scope};
+use crate::analysis::{global_bases, rings, scope};
 use crate::hopper::{captures, tma};
 use crate::target::TargetInfo;
 use crate::transform::allocate_shared::buffer_bytes;
@@ -60,7 +61,7 @@ pub(super) fn add(
     let default = module.region_block(w.default_region(module));
     let Some(end) = module.last_op(default) else { return Ok(()) };
     let roots: Vec<Op> = module.block_ops(default).filter(|&op| op != end).collect();
-    let (Some(stores), Some(requested)) = (find(module, &roots), w.requested_registers(module)) else {
+    let (Some(stores), Some(requested)) = (find(module, w.0, &roots), w.requested_registers(module)) else {
         return Ok(());
     };
     let Some(types) = fit(module, w.0, &stores, target) else { return Ok(()) };
@@ -107,8 +108,9 @@ pub(super) fn add(
 }
 
 /// The stores of the region, if several follow each other and all of them can go out this way: TMA does them, and they run
-/// as often as their loops. None where there are atomics: who is told by one that a block is there looks for it.
-fn find(module: &Module, roots: &[Op]) -> Option<Vec<tt::DescriptorStore>> {
+/// as often as their loops. None where there are atomics, since who is told by one that a block is there looks for it, nor where the
+/// program accesses what is stored otherwise, too: nothing would put that in order with another warp's copies.
+fn find(module: &Module, first: Op, roots: &[Op]) -> Option<Vec<tt::DescriptorStore>> {
     let mut found = Vec::new();
     for &root in roots {
         for op in module.all_ops(root) {
@@ -123,7 +125,17 @@ fn find(module: &Module, roots: &[Op]) -> Option<Vec<tt::DescriptorStore>> {
     }
     let block = |s: &tt::DescriptorStore| module.parent_block(s.0);
     let follow = found.windows(2).any(|pair| block(&pair[0]) == block(&pair[1]));
-    follow.then_some(found)
+    (follow && !is_accessed_elsewhere(module, first, &found)).then_some(found)
+}
+
+/// Whether the function accesses a tensor that stores go to by something else.
+fn is_accessed_elsewhere(module: &Module, first: Op, stores: &[tt::DescriptorStore]) -> bool {
+    let Some(func) = scope::function(module, first) else { return true };
+    let stores: Vec<Op> = stores.iter().map(|store| store.0).collect();
+    let written = global_bases::written(module, &stores);
+    let others = module.all_ops(func).into_iter().filter(|op| !stores.contains(op));
+    let touched = |op| [Access::Read, Access::Write].map(|access| global_bases::touched(module, op, access));
+    others.flat_map(touched).flatten().any(|base| written.contains(&base))
 }
 
 /// The types of the tiles that are stored; `None` if there is no room for them all.
