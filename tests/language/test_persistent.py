@@ -39,7 +39,11 @@ def test_product(device, shape, block, warps, transposed):
 @pytest.mark.parametrize("transposed", [True, False])
 @pytest.mark.parametrize(
     ("shape", "block", "warps", "stages"),
-    [((520, 200, 200), (256, 64, 64), 8, 3), ((300, 296, 72), (128, 128, 64), 4, 2), ((130, 200, 77), (64, 64, 32), 4, 3)],
+    [
+        ((520, 200, 200), (256, 64, 64), 8, 3),
+        ((300, 296, 72), (128, 128, 64), 4, 2),
+        ((130, 200, 77), (64, 64, 32), 4, 3),
+    ],
 )
 def test_product_by_clusters(device, shape, block, warps, stages, transposed):
     """Two CTAs run a program: each has its part of the rows, and both go through the same tiles."""
@@ -134,14 +138,72 @@ def asks(out):
     )
 
 
+@triton.jit
+def looks_back(out):
+    """Waits for the program before it by a plain load of what that one stores."""
+    at = out + tl.program_id(0)
+    while tl.load(at - 1) == 0:
+        pass
+    tl.store(at, 1)
+
+
+@triton.jit
+def looks_at_others(flag, out):
+    """The same by a load that says that others may store."""
+    while tl.load(flag + tl.program_id(0), volatile=True) == 0:
+        pass
+    tl.store(out, 1)
+
+
+ACQUIRE: tl.constexpr = "ld.acquire.gpu.global.b32 $0, [$1];"
+SPIN: tl.constexpr = (
+    "{ .reg .pred p; again: ld.acquire.gpu.global.b32 $0, [$1]; setp.eq.s32 p, $0, 0; @p bra again; }"
+)
+
+
+@triton.jit
+def acquires(flag, out):
+    seen = 0
+    while seen == 0:
+        seen = tl.inline_asm_elementwise(ACQUIRE, "=r,l", [flag], dtype=tl.int32, is_pure=False, pack=1)
+    tl.store(out, 1)
+
+
+@triton.jit
+def spins(flag, out):
+    tl.store(out, tl.inline_asm_elementwise(SPIN, "=r,l", [flag], dtype=tl.int32, is_pure=False, pack=1))
+
+
+@triton.jit
+def prints(out):
+    tl.device_print("here", tl.program_id(0))
+    tl.store(out, 1)
+
+
+@triton.jit
+def stops(out):
+    tl.store(out, 1)
+    tl.debug_barrier()
+
+
+WAITS = "kernels whose programs may wait for each other"
+
+
 @pytest.mark.parametrize(
-    ("kernel", "arguments", "what"),
+    ("kernel", "pointers", "what", "line"),
     [
-        (calls, (tl.int32,), "kernels that call functions"),
-        (locks, (tl.int32, tl.int32), "kernels whose programs may wait for each other"),
-        (asks, (tl.int32,), "assembly that asks for the program's number"),
+        (calls, 1, "kernels that call functions", "called(tl.load(out))"),
+        (locks, 2, WAITS, "tl.atomic_cas"),
+        (looks_back, 1, WAITS, "while tl.load(at - 1)"),
+        (looks_at_others, 2, WAITS, "while tl.load(flag"),
+        (acquires, 2, WAITS, "tl.inline_asm_elementwise(ACQUIRE"),
+        (spins, 2, WAITS, "tl.inline_asm_elementwise(SPIN"),
+        (asks, 1, "assembly that asks for the program's number", "%ctaid"),
+        (prints, 1, "tl.device_print, which shows the program's number", 'tl.device_print("here"'),
+        (stops, 1, "tl.debug_barrier", "tl.debug_barrier()"),
     ],
 )
-def test_refused(kernel, arguments, what):
-    with pytest.raises(Exception, match=f"not supported yet: persistent=True for {what}"):
-        kernel.warmup(*arguments, persistent=True, target="cuda:90", grid=(1,))
+def test_refused(kernel, pointers, what, line):
+    with pytest.raises(Exception, match=f"not supported yet: persistent=True for {what}") as error:
+        kernel.warmup(*(tl.int32,) * pointers, persistent=True, target="cuda:90", grid=(1,))
+    assert line in str(error.value) and "^" in str(error.value)

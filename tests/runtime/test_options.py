@@ -353,6 +353,17 @@ def test_persistent_counts_in_32_bits(monkeypatch):
         number[(2**31 - 2,)](np.zeros(4, np.int32), persistent=True)
 
 
+@pytest.mark.parametrize("wrong", [3, -1, 1.0, "yes", [True]])
+def test_a_flag_is_true_or_false(wrong):
+    with pytest.raises(ValueError, match=r"(?s)persistent is .*it must be True or False"):
+        number.warmup(tl.int32, persistent=wrong, grid=(1,))
+
+
+@pytest.mark.parametrize("flag", [True, False, 1, 0, np.True_, tl.constexpr(True), None])
+def test_what_is_true_or_false(flag):
+    number.warmup(tl.int32, persistent=flag, target="cuda:90", grid=(1,))
+
+
 @pytest.mark.parametrize(("backend", "target"), [("xesim", "xe:pvc"), ("npusim", "ascend")])
 def test_persistent_is_of_gpus_of_nvidia(monkeypatch, backend, target):
     """Launches of the others do not know it."""

@@ -87,6 +87,11 @@ fn set_option(options: &mut Options, name: &str, value: &Bound<'_, PyAny>) -> Py
     }
 }
 
+/// An integer. A `tl.constexpr` is fine: an autotuner's configuration may hold one.
+fn integer(value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    value.extract().or_else(|_| value.call_method0("__index__")?.extract())
+}
+
 fn take(options: &mut Options, option: &Info, value: &Bound<'_, PyAny>) -> PyResult<()> {
     let wrong = |wrong: options::Wrong| match wrong.kind {
         DiagnosticKind::OutOfResources => wrong_call::out_of_resources(wrong.message, wrong.hint),
@@ -96,11 +101,14 @@ fn take(options: &mut Options, option: &Info, value: &Bound<'_, PyAny>) -> PyRes
     let other = || wrong(option.wrong(&value.repr().map(|r| r.to_string()).unwrap_or_default()));
     let found = match option.kind {
         _ if value.is_none() => Value::None,
-        Kind::Flag => Value::Flag(value.is_truthy()?),
-        // A tl.constexpr is fine: an autotuner's configuration may hold one.
-        Kind::Count { .. } => Value::Count(
-            value.extract().or_else(|_| value.call_method0("__index__")?.extract()).map_err(|_| other())?,
-        ),
+        Kind::Flag => match value.extract().ok().or_else(|| match integer(value) {
+            Ok(n @ (0 | 1)) => Some(n == 1),
+            _ => None,
+        }) {
+            Some(flag) => Value::Flag(flag),
+            None => return Err(other()),
+        },
+        Kind::Count { .. } => Value::Count(integer(value).map_err(|_| other())?),
         Kind::Choice(_) => Value::Word(value.extract().map_err(|_| other())?),
         Kind::Words(_) if value.extract::<&str>().is_err() => {
             let words: PyResult<Vec<String>> =

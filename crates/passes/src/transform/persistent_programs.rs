@@ -21,7 +21,7 @@
 //! A product of warp groups whose operands are blocks gets a warp that loads (`tt.warp_specialize`): it loads for the next program while a tile is stored.
 
 use rustc_hash::FxHashSet;
-use tilewright_ir::dialect::{scf, tt};
+use tilewright_ir::dialect::{scf, tt, ttg};
 use tilewright_ir::effects::is_pure;
 use tilewright_ir::{AttrKind, Builder, Diagnostic, Module, Op, Opcode, Trait, Type, Value, launch};
 
@@ -43,7 +43,7 @@ pub const PASS: Pass = Pass {
 /// Puts what a kernel does into a loop over the programs along x.
 ///
 /// # Errors
-/// A kernel whose programs may wait for each other, or form clusters, or that knows of warps or functions that are called: not supported yet.
+/// A kernel whose programs may wait for each other, or form clusters, that knows of warps or functions that are called, or that prints: not supported yet.
 pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
     let kernels: Vec<tt::Func> = module
         .block_ops(module.body())
@@ -124,15 +124,21 @@ fn check(m: &Module, func: tt::Func) -> Result<(), Diagnostic> {
         return refuse(op, "kernels whose programs may wait for each other");
     }
     for op in m.all_ops(func.0) {
-        let asm = tt::ElementwiseInlineAsm::cast(m, op);
-        if asm.is_some_and(|asm| asm.asm_string(m).contains("ctaid")) {
+        let asm = tt::ElementwiseInlineAsm::cast(m, op).map(|asm| asm.asm_string(m));
+        if asm.is_some_and(|asm| ["ctaid", "clusterid"].iter().any(|number| asm.contains(number))) {
             return refuse(op, "assembly that asks for the program's number");
         }
         match m.opcode(op) {
             Some(Opcode::Tt(tt::Kind::Call | tt::Kind::RawCall)) => {
                 return refuse(op, "kernels that call functions");
             }
-            Some(Opcode::Ttg(_) | Opcode::Ttng(_)) => return refuse(op, "kernels with buffers of their own"),
+            Some(Opcode::Tt(tt::Kind::Print)) => {
+                return refuse(op, "tl.device_print, which shows the program's number");
+            }
+            Some(Opcode::Ttg(ttg::Kind::Barrier)) => return refuse(op, "tl.debug_barrier"),
+            Some(Opcode::Ttg(_) | Opcode::Ttng(_)) => {
+                return refuse(op, "kernels with buffers or barriers of their own");
+            }
             _ => {}
         }
     }
