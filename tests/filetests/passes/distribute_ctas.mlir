@@ -67,6 +67,25 @@ tt.func @dot(%a: !tt.tensordesc<tensor<128x32xf16>>, %b: !tt.tensordesc<tensor<3
   tt.return
 }
 // -----
+// Of a square tile each of two CTAs has half the rows, also where the right operand lies the other way.
+// RUN: -num-ctas=2 -distribute-ctas
+// CHECK: tt.func @rows({{.*}}: !tt.tensordesc<tensor<64x32xf16>>, {{.*}}: !tt.tensordesc<tensor<128x32xf16>>,
+// CHECK: tt.dot {{.*}} -> tensor<64x128xf32>
+tt.func @rows(%a: !tt.tensordesc<tensor<128x32xf16>>, %b: !tt.tensordesc<tensor<128x32xf16>>, %c: !tt.tensordesc<tensor<128x128xf32>>, %m: i32, %n: i32, %k: i32) {
+  %zero = arith.constant 0 : i32
+  %step = arith.constant 32 : i32
+  %acc = arith.constant dense<0.0> : tensor<128x128xf32>
+  %d = scf.for %i = %zero to %k step %step iter_args(%s = %acc) -> (tensor<128x128xf32>) : i32 {
+    %x = tt.descriptor_load %a[%m, %i] : !tt.tensordesc<tensor<128x32xf16>> -> tensor<128x32xf16>
+    %y = tt.descriptor_load %b[%n, %i] : !tt.tensordesc<tensor<128x32xf16>> -> tensor<128x32xf16>
+    %z = tt.trans %y {order = array<i32: 1, 0>} : tensor<128x32xf16> -> tensor<32x128xf16>
+    %t = tt.dot %x, %z, %s : tensor<128x32xf16> * tensor<32x128xf16> -> tensor<128x128xf32>
+    scf.yield %t : tensor<128x128xf32>
+  }
+  tt.descriptor_store %c[%m, %n], %d : !tt.tensordesc<tensor<128x128xf32>>, tensor<128x128xf32>
+  tt.return
+}
+// -----
 // What is scanned stays whole: both CTAs have it, one stores it.
 // RUN: -num-ctas=2 -distribute-ctas
 // CHECK: tt.func @scan

@@ -211,6 +211,8 @@ impl<'m> Dims<'m> {
                 let k = shape_of(m, m.operands(op)[0]).and_then(|s| s.last()).copied();
                 weight *= u64::from(k.unwrap_or(1));
             }
+            // A product reads either operand as it lies.
+            Some(Opcode::Tt(tt::Kind::Trans)) => return 0,
             Some(Opcode::Tt(_)) => weight *= 4,
             _ => {}
         }
