@@ -19,14 +19,14 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
 import timing
 from peers import about, load, load_for_triton
-from results import Record, Result
+from results import OURS, TRITON, Record, Result
 from tolerance import close, eps
 
 FP16, BF16, FP8, INT8 = torch.float16, torch.bfloat16, torch.float8_e4m3fn, torch.int8
 SHORT = {FP16: "fp16", BF16: "bf16", FP8: "fp8", INT8: "int8"}
 RESULT = {FP8: FP16, INT8: torch.int32}
 
-# (M, N, K of a tile), warps, stages, and whether programs do the work of several (`persistent`, which Triton has not). TUTORIAL and TUTORIAL_FP8 are those of Triton's tutorial.
+# (M, N, K of a tile), warps, stages, and what a launch is given besides. TUTORIAL and TUTORIAL_FP8 are those of Triton's tutorial.
 TUTORIAL = [((128, 256, 64), 8, 3), ((64, 256, 32), 4, 4), ((128, 128, 32), 4, 4), ((128, 64, 32), 4, 4), ((64, 128, 32), 4, 4),
             ((128, 32, 32), 4, 4), ((64, 32, 32), 2, 5), ((32, 64, 32), 2, 5)]  # fmt: skip
 TUTORIAL_FP8 = [((128, 256, 128), 8, 3), ((256, 128, 128), 8, 3), ((256, 64, 128), 4, 4), ((64, 256, 128), 4, 4),
@@ -39,17 +39,19 @@ SKINNY = [((16, n, k), w, s) for n, k, w, s in ((32, 128, 4, 5), (32, 256, 4, 4)
 FLAT = [((64, n, k), 4, s) for n, k, s in ((32, 128, 5), (64, 64, 6), (64, 128, 4), (64, 128, 5), (128, 64, 4), (128, 64, 5), (128, 128, 4),
                                            (256, 64, 4), (32, 128, 8), (64, 128, 6))]  # fmt: skip
 FLAT += [((128, n, k), 4, s) for n, k, s in ((32, 128, 5), (64, 64, 6), (64, 128, 4))]
-PERSISTENT = [((128, 256, 64), 8, 4, True), ((256, 128, 64), 8, 4, True)]
-ODD = [
-    ((128, 192, 64), 8, 3),
-    ((128, 192, 64), 8, 4),
-    ((128, 192, 64), 8, 5),
-    ((128, 96, 64), 4, 4),
-    ((128, 160, 64), 8, 4),
-]
+ODD = [((128, 192, 64), 8, 3), ((128, 192, 64), 8, 4), ((128, 192, 64), 8, 5), ((128, 96, 64), 4, 4), ((128, 160, 64), 8, 4)]  # fmt: skip
+# Programs do the work of several, which Triton has not: CTAs, or clusters of two, of which each has half a tile.
+LOOP = {"persistent": True}
+PAIRS = {"persistent": True, "num_ctas": 2}
+PERSISTENT = [((128, 256, 64), 8, 4, LOOP), ((256, 128, 64), 8, 4, LOOP), ((256, 256, 64), 8, 4, PAIRS), ((512, 128, 64), 8, 4, PAIRS)]  # fmt: skip
 # With these the last wave of programs leaves fewer multiprocessors without work, whatever the number of outputs.
-ODD_WIDE = [*ODD, ((128, 224, 64), 8, 4), ((256, 160, 64), 8, 3), ((256, 192, 64), 8, 3), *PERSISTENT, ((128, 192, 64), 8, 5, True),
-            ((128, 224, 64), 8, 4, True), ((128, 320, 64), 8, 3, True), ((256, 192, 64), 8, 3, True)]  # fmt: skip
+FLAT_ODD = [((64, 48, 128), 4, 6), ((128, 144, 64), 4, 3), ((128, 192, 64), 8, 5), ((128, 288, 64), 8, 4),
+            ((128, 96, 64), 8, 6, LOOP), ((128, 128, 64), 8, 6, LOOP)]  # fmt: skip
+WIDE = [((128, 192, 64), 8, 5), ((128, 224, 64), 8, 4), ((256, 160, 64), 8, 3), ((256, 176, 64), 8, 3), ((256, 192, 64), 8, 3), ((128, 128, 64), 4, 6),
+        *(((m, n, 64), 8, s, LOOP) for m, n, s in ((128, 192, 5), (128, 224, 4), (256, 176, 3), (256, 192, 3), (128, 128, 6))),
+        *(((m, n, 64), 8, s, PAIRS) for m, n, s in ((256, 128, 6), (256, 192, 5), (256, 224, 4)))]  # fmt: skip
+# A wave of 132 programs is squarer, and reads less, in groups of 16 rows of such tiles.
+WIDE += [((128, 256, 64), 8, 4, more | {"group_m": 16}) for more in ({}, LOOP)]
 
 
 @dataclass
@@ -80,7 +82,12 @@ PRODUCTS = [
     Case(
         FP8,
         (8192, 8192, 8192),
-        [*WIDE_K, ((128, 256, 128), 8, 3, True), ((128, 256, 128), 8, 4, True)],
+        [
+            *WIDE_K,
+            ((128, 256, 128), 8, 3, LOOP),
+            ((128, 256, 128), 8, 4, LOOP),
+            ((256, 256, 128), 8, 4, PAIRS),
+        ],
         trans_b=True,
     ),
     Case(FP8, (8192, 8192, 8192), WIDE_K),
@@ -98,7 +105,7 @@ DEEPSEEK = {"q, down": (1536, 7168), "q, up": (24576, 1536), "kv, up": (32768, 5
             "expert down": (7168, 2048)}  # fmt: skip
 
 LAYERS = [
-    Case(BF16, (tokens, *weight), SQUARE + (FLAT if tokens <= 128 else ODD_WIDE), True, f"{model} {layer}, {tokens}×{weight[0]}×{weight[1]}")
+    Case(BF16, (tokens, *weight), SQUARE + (FLAT + FLAT_ODD if tokens <= 128 else WIDE + PERSISTENT), True, f"{model} {layer}, {tokens}×{weight[0]}×{weight[1]}")
     for model, layers, sizes in (
         ("Llama 3 8B", LLAMA_8B, (64, 512, 2048, 8192)),
         ("Llama 3 70B", LLAMA_70B, (512, 4096)),
@@ -111,10 +118,9 @@ LAYERS = [
 TABLES = {"products": PRODUCTS, "layers": LAYERS}
 
 
-def launch_options(block: tuple, warps: int, stages: int, persistent: bool = False) -> dict:
+def launch_options(block: tuple, warps: int, stages: int, options: dict | None = None) -> dict:
     """A configuration as a launch takes it."""
-    given = {"block": block, "num_warps": warps, "num_stages": stages}
-    return given | {"persistent": True} if persistent else given
+    return {"block": block, "num_warps": warps, "num_stages": stages} | (options or {})
 
 
 def random(dtype: torch.dtype, rows: int, cols: int) -> torch.Tensor:
@@ -144,12 +150,13 @@ def measure(record: Record, table: str, case: Case) -> None:
     want = a.to(wide) @ b.to(wide)
     # A term that is missing from a sum of k is off by 1/√k. Hardware sums products of fp8 with 14 bits: 2.2e-3 were seen.
     share = None if case.dtype == INT8 else 5e-3 if case.dtype == FP8 else max(eps(case.dtype), 1e-3)
-    modules = {"ours": load("matmul"), "Triton": load_for_triton("matmul")}
+    modules = {OURS: load("matmul"), TRITON: load_for_triton("matmul")}
+    configs = [launch_options(*config) for config in case.configs]
     timing.measure(
         record,
         Result(table, case.label(), case.problem(), "TFLOP/s", 2 * m * n * k),
         {who: functools.partial(module.matmul, a, b, out) for who, module in modules.items()},
-        [launch_options(*config) for config in case.configs],
+        {OURS: configs, TRITON: [config for config in configs if "persistent" not in config]},
         # (Of sixty-seven million sums whose terms tensor cores add in fourteen bits, one may be further off.)
         lambda: close(out, want, share, 10.0),
         [out],

@@ -166,20 +166,21 @@ def checked(run: Callable, configs: list[dict], check: Callable[[], float], outs
 def contest(
     result: Result,
     runs: dict[str, Callable],
-    configs: list[dict],
+    configs: list[dict] | dict[str, list[dict]],
     check: Callable[[], float],
     outs: Iterable[torch.Tensor],
     library: dict[str, Callable] | None = None,
     rounds: int = 5,
     rep: int = 20,
 ) -> Result:
-    """Fills ``result``: each of ``runs``, called as ``run(**config)``, keeps its best configuration; then they and ``library`` take turns.
+    """Fills ``result``: each of ``runs``, called as ``run(**config)``, keeps its best of ``configs`` (of its own list, where each has one); then they and
+    ``library`` take turns.
 
     ``check()`` asserts the results of a launch and says how far off they are; every configuration that is timed passed it, with
     ``outs``, which a launch writes, poisoned before. A compiler that has none drops out, and the result says why; ours may not be wrong.
     """
     for who, run in runs.items():
-        usable, refused = compiled(run, configs)
+        usable, refused = compiled(run, configs[who] if isinstance(configs, dict) else configs)
         right, wrong, result.errors[who] = checked(run, usable, check, outs)
         if wrong and who == OURS:
             raise AssertionError(str(wrong))
