@@ -40,18 +40,18 @@ FLAT = [((64, n, k), 4, s) for n, k, s in ((32, 128, 5), (64, 64, 6), (64, 128, 
                                            (256, 64, 4), (32, 128, 8), (64, 128, 6))]  # fmt: skip
 FLAT += [((128, n, k), 4, s) for n, k, s in ((32, 128, 5), (64, 64, 6), (64, 128, 4))]
 ODD = [((128, 192, 64), 8, 3), ((128, 192, 64), 8, 4), ((128, 192, 64), 8, 5), ((128, 96, 64), 4, 4), ((128, 160, 64), 8, 4)]  # fmt: skip
-# Programs do the work of several, which Triton has not: CTAs, or clusters of two, of which each has half a tile.
+# Programs do the work of several, which Triton has not: CTAs, or clusters of two, of which each has half a tile. A wave of 132 programs is squarer, and
+# reads less, in groups of 16 rows of tiles of 128 rows, or of 4 of 512.
 LOOP = {"persistent": True}
 PAIRS = {"persistent": True, "num_ctas": 2}
-PERSISTENT = [((128, 256, 64), 8, 4, LOOP), ((256, 128, 64), 8, 4, LOOP), ((256, 256, 64), 8, 4, PAIRS), ((512, 128, 64), 8, 4, PAIRS)]  # fmt: skip
+PERSISTENT = [((128, 256, 64), 8, 4, LOOP), ((256, 128, 64), 8, 4, LOOP), ((128, 256, 64), 8, 4, LOOP | {"group_m": 16}),
+              ((128, 512, 64), 8, 3, PAIRS | {"group_m": 16}), ((512, 128, 64), 8, 4, PAIRS | {"group_m": 4}),
+              ((128, 256, 64), 8, 4, {"group_m": 16})]  # fmt: skip
 # With these the last wave of programs leaves fewer multiprocessors without work, whatever the number of outputs.
-FLAT_ODD = [((64, 48, 128), 4, 6), ((128, 144, 64), 4, 3), ((128, 192, 64), 8, 5), ((128, 288, 64), 8, 4),
-            ((128, 96, 64), 8, 6, LOOP), ((128, 128, 64), 8, 6, LOOP)]  # fmt: skip
-WIDE = [((128, 192, 64), 8, 5), ((128, 224, 64), 8, 4), ((256, 160, 64), 8, 3), ((256, 176, 64), 8, 3), ((256, 192, 64), 8, 3), ((128, 128, 64), 4, 6),
-        *(((m, n, 64), 8, s, LOOP) for m, n, s in ((128, 192, 5), (128, 224, 4), (256, 176, 3), (256, 192, 3), (128, 128, 6))),
-        *(((m, n, 64), 8, s, PAIRS) for m, n, s in ((256, 128, 6), (256, 192, 5), (256, 224, 4)))]  # fmt: skip
-# A wave of 132 programs is squarer, and reads less, in groups of 16 rows of such tiles.
-WIDE += [((128, 256, 64), 8, 4, more | {"group_m": 16}) for more in ({}, LOOP)]
+FLAT_ODD = [((64, 48, 128), 4, 6), ((128, 144, 64), 4, 3)]
+WIDE = [((128, 192, 64), 8, 5), ((128, 224, 64), 8, 4), ((256, 160, 64), 8, 3), ((256, 192, 64), 8, 3), ((128, 128, 64), 4, 6),
+        ((128, 192, 64), 8, 5, LOOP), ((128, 224, 64), 8, 4, LOOP), ((128, 320, 64), 8, 3, LOOP), ((256, 256, 64), 8, 4, PAIRS | {"group_m": 4})]  # fmt: skip
+WIDE_K_MORE = [((256, 128, 128), 8, 4, LOOP), ((128, 256, 128), 8, 4, {"group_m": 16})]
 
 
 @dataclass
@@ -79,17 +79,7 @@ PRODUCTS = [
     Case(FP16, (16, 8192, 8192), SKINNY),
     Case(BF16, (16, 8192, 8192), SKINNY),
     Case(FP16, (64, 8192, 8192), FLAT + TUTORIAL),
-    Case(
-        FP8,
-        (8192, 8192, 8192),
-        [
-            *WIDE_K,
-            ((128, 256, 128), 8, 3, LOOP),
-            ((128, 256, 128), 8, 4, LOOP),
-            ((256, 256, 128), 8, 4, PAIRS),
-        ],
-        trans_b=True,
-    ),
+    Case(FP8, (8192, 8192, 8192), WIDE_K + WIDE_K_MORE, trans_b=True),
     Case(FP8, (8192, 8192, 8192), WIDE_K),
     Case(INT8, (8192, 8192, 8192), WIDE_K, trans_b=True),
     Case(FP16, (4000, 4112, 4048), SQUARE + PERSISTENT),
