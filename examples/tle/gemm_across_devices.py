@@ -13,6 +13,8 @@ has been busy with what it had itself, and what is sent goes its way beside the 
 itself the program checks all three on a simulated mesh.
 """
 
+import math
+
 from gemm import tile_of
 from gemm_pipe import add_slots, fill_slots
 
@@ -351,7 +353,7 @@ def summed_gemm(
     summed_kernel[(min(programs, mesh.size * tiles),)](
         TensorDescriptor.from_tensor(a, [m, step]),
         TensorDescriptor.from_tensor(b, [n, step]),
-        parts, c, own, columns, inner, min(ahead, tiles), mesh, to_all, slots_for(m, n, step), m, n, step, group, min(m, 8),
+        parts, c, own, columns, inner, min(ahead, tiles), mesh, to_all, slots_for(m, n, step), m, n, step, group, math.gcd(m, 8),
         num_warps=num_warps,
     )  # fmt: skip
 

@@ -275,6 +275,12 @@ def _check(spec):
         raise ValueError(f"the mesh of {spec} has other members than nodes and devices: {spec.mesh}")
 
 
+def _check_sums(source, dtype):
+    """Booleans have none."""
+    if source.partial and str(dtype) in ("bool", "torch.bool"):
+        raise ValueError(f"booleans are no partial sums, as {source} says: add up integers")
+
+
 def shard(x, spec) -> Any:
     """A whole array in symmetric memory, of which each rank has its part as ``spec`` says (:func:`tle.sharding`).
 
@@ -291,6 +297,7 @@ def gather(x, source) -> Any:
     """The other way round: the whole array, partial sums added up, of which each rank has its part as ``source`` says. On a simulated mesh a NumPy array of its own, after
     :func:`init`, where every rank calls it, a torch tensor."""
     _check(source)
+    _check_sums(source, x.dtype)
     shape = source.global_shape(tuple(x.shape))
     source.local_shape(shape)
     return _current().gather(x, source, type(source)(source.mesh))
@@ -305,6 +312,7 @@ def reshard(x, source, to):
     :raises ValueError: parts don't divide evenly, or something would become a partial sum.
     """
     _check(source)
+    _check_sums(source, x.dtype)
     to.local_shape(source.global_shape(tuple(x.shape)))
     return _current().reshard(x, source, to)
 

@@ -50,8 +50,16 @@ def all_reduce_kernel(x_ptr, out_ptr, n, mesh: tl.constexpr, N: tl.constexpr):
 
 @triton.jit
 def move_kernel(
-    x_ptr, out_ptr, source: tl.constexpr, to: tl.constexpr, shape: tl.constexpr, HOW: tl.constexpr
+    x_ptr,
+    out_ptr,
+    source: tl.constexpr,
+    to: tl.constexpr,
+    shape: tl.constexpr,
+    HOW: tl.constexpr,
+    EARLY: tl.constexpr = False,
 ):
+    if EARLY:
+        tl.extra.cuda.gdc_wait()
     tle.reshard(tle.make_sharded_tensor(x_ptr, source, shape), to, out=out_ptr, algorithm=HOW)
 
 
@@ -238,6 +246,13 @@ def check(mesh, by):
 # ---- times ------------------------------------------------------------------------------------------------------
 
 
+#: Rounds of what is compared, and of configurations among which the fastest is looked for.
+ROUNDS, TRIES = 15, 5
+
+#: Milliseconds that the launches of a graph take together, about, and how many there are at most.
+OF_A_GRAPH, MOST_OF_A_GRAPH = 1.0, 64
+
+
 def slowest(laps):
     """Of each round the slowest rank's time counts."""
     found = torch.tensor(laps, device="cuda")
@@ -245,7 +260,24 @@ def slowest(laps):
     return found.tolist()
 
 
-def launched(run, repeats=20):
+@functools.cache
+def token():
+    """What is added up so that ranks meet."""
+    return torch.zeros(1, device="cuda")
+
+
+def begin_together(begin):
+    """The GPUs begin what is launched next at the same time: they idle until all processes have launched it, and meet.
+
+    The first of several exchanges waits for the rank that comes last to it. Processes leave a barrier as far apart as a short exchange takes, or several."""
+    torch.cuda.synchronize()
+    dist.barrier()
+    torch.cuda._sleep(600_000)
+    dist.all_reduce(token())
+    begin.record()
+
+
+def launched(run, repeats=ROUNDS):
     """The times in ms with what launching costs."""
     for _ in range(3):
         run()
@@ -262,37 +294,53 @@ def launched(run, repeats=20):
     return slowest(times)
 
 
-def in_graph(run, each=10, repeats=9):
-    """The times in ms on the GPUs alone: ``each`` runs in a CUDA graph."""
-    return in_graphs({OURS: run}, each, repeats)[OURS]
+def captured(run):
+    """A CUDA graph of as many launches as take about a millisecond, and how many these are, the same on all ranks."""
+    for _ in range(3):
+        run()
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin_together(begin)
+    for _ in range(5):
+        run()
+    end.record()
+    torch.cuda.synchronize()
+    (of_one,) = slowest([begin.elapsed_time(end) / 5])
+    each = max(3, min(MOST_OF_A_GRAPH, round(OF_A_GRAPH / of_one)))
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=torch.cuda.current_stream()):
+        for _ in range(each):
+            run()
+    graph.replay()
+    torch.cuda.synchronize()
+    return graph, each
 
 
-def in_graphs(runs, each=10, repeats=9):
-    """The same of several, which take turns: so each is as warm as the others."""
-    stream, graphs = torch.cuda.Stream(), {}
+def in_graphs(runs, repeats=ROUNDS):
+    """The times in ms on the GPUs alone, in CUDA graphs of many launches. All take turns, each round beginning with the next one: so each is as warm as the others, and what drifts
+    does so for all."""
+    stream, times = torch.cuda.Stream(), {name: [] for name in runs}
     # Two kernels of a rank that exchange at the same time would take each other's flags.
     stream.wait_stream(torch.cuda.current_stream())
-    times = {name: [] for name in runs}
     with torch.cuda.stream(stream):
-        for name, run in runs.items():
-            for _ in range(3):
-                run()
-            torch.cuda.synchronize()
-            graphs[name] = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graphs[name], stream=stream):
-                for _ in range(each):
-                    run()
-        for _ in range(repeats):
-            for name, graph in graphs.items():
-                torch.cuda.synchronize()
-                dist.barrier()
+        graphs = {name: captured(run) for name, run in runs.items()}
+        names = list(graphs)
+        for first in range(repeats):
+            for name in names[first % len(names) :] + names[: first % len(names)]:
+                graph, each = graphs[name]
                 begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-                begin.record()
+                begin_together(begin)
                 graph.replay()
                 end.record()
                 torch.cuda.synchronize()
                 times[name].append(begin.elapsed_time(end) / each)
+    torch.cuda.current_stream().wait_stream(stream)
     return {name: slowest(laps) for name, laps in times.items()}
+
+
+def fastest(runs):
+    """The name of the fastest by medians."""
+    times = in_graphs(runs, TRIES)
+    return min(times, key=lambda name: statistics.median(times[name]))
 
 
 def keep(record, result):
@@ -331,12 +379,16 @@ def grids_for(nbytes, how):
     return sorted({max(1, min(nbytes // tile, grid)) for grid in grids})
 
 
+#: Where a grid doesn't fit, and where a launch that waits for others may not begin early.
+REFUSED = ("COOPERATIVE_LAUNCH_TOO_LARGE", "NOT_SUPPORTED", "INVALID_VALUE")
+
+
 def fits(run):
     """Whether the GPU has room for all programs of a launch at once."""
     try:
         run()
     except triton.DriverError as error:
-        if "COOPERATIVE_LAUNCH_TOO_LARGE" not in str(error):
+        if not any(reason in str(error) for reason in REFUSED):
             raise
         return False
     return True
@@ -349,80 +401,136 @@ SHAPES = ("12288x4096", "12288x8192", "29568x4096", "29568x8192")
 MOST_BY_WORDS = 1 << 21
 
 
-def collectives(record, mesh, sizes, algorithms):
+def ways_for(ranks, size, algorithms):
+    """Which transitions are timed, by which algorithms."""
+    found = {}
+    for what in ("all-gather", "reduce-scatter", "all-reduce"):
+        found[what] = [
+            how
+            for how in _cost.ALGORITHMS[what]
+            if how in algorithms
+            and (not how.startswith("low_latency") or size <= MOST_BY_WORDS)
+            and (ranks > 2 or how != "two_shot" or size >= 1 << 22)
+        ]
+    return found
+
+
+def configs_for(nbytes, how, tune):
+    """Programs, warps, and whether a launch begins early: the numbers among which the fastest is looked for."""
+    tune = tune and how.startswith("low_latency")
+    return [
+        {"grid": grid, "num_warps": warps, "early": early}
+        for grid in grids_for(nbytes, how)
+        for warps in ((4, 8, 16) if tune else (8,))
+        for early in ((False, True) if tune else (False,))
+    ]
+
+
+def collectives(record, mesh, sizes, algorithms, tune):
     """Bytes are those of the whole tensor (of partial sums: of what each has)."""
     ranks = dist.get_world_size()
     whole, rows = tle.sharding(mesh), tle.sharding(mesh, ["device"])
     partial = tle.sharding(mesh, partial=["device"])
+    rank = dist.get_rank()
     x, out = (distributed.empty((max(sizes) // 2,), DTYPE) for _ in range(2))
-    x.fill_(1)
     for size in sizes:
         n = size // 2
         part = n // ranks
-        given = torch.ones(n, dtype=DTYPE, device="cuda")
-        nccl = {
-            "all-gather": lambda x=x[:part], o=given: dist.all_gather_into_tensor(o, x),
-            "reduce-scatter": lambda x=x[:n], o=given[:part]: dist.reduce_scatter_tensor(o, x),
-            "all-reduce": lambda o=given: dist.all_reduce(o),
+        at = torch.arange(n, device="cuda")
+        # Sums that bfloat16 has, too.
+        given_by = [(at * (2 * k + 3) % 5).to(DTYPE) for k in range(ranks)]
+        x[:n] = given_by[rank]
+        total = sum(given_by)
+        wanted = {
+            "all-gather": torch.cat([of_one[:part] for of_one in given_by]),
+            "reduce-scatter": total[rank * part : (rank + 1) * part],
+            "all-reduce": total,
         }
-        ways = [
-            way
-            for how in ("one_shot", "ring", "push", "low_latency")
-            for way in (
-                ("all-gather", rows, whole, part, n, how),
-                ("reduce-scatter", partial, rows, n, part, how),
-            )
-        ]
-        ways += [
-            ("all-reduce", partial, whole, n, n, how)
-            for how in _cost.ALGORITHMS["all-reduce"]
-            if ranks > 2 or how != "two_shot" or size >= 1 << 22
-        ]
-        ways = [
-            way
-            for way in ways
-            if way[-1] in algorithms and (not way[-1].startswith("low_latency") or size <= MOST_BY_WORDS)
-        ]
-        theirs = {name: (launched(run), in_graph(run)) for name, run in nccl.items()}
-        of_symmetric = {"all-reduce": in_graph(of_torch(n))}
-        for name, source, to, taken, made, how in ways:
+        given = torch.ones(n, dtype=DTYPE, device="cuda")
+        others = {
+            "all-gather": {"NCCL": lambda x=x[:part], o=given: dist.all_gather_into_tensor(o, x)},
+            "reduce-scatter": {"NCCL": lambda x=x[:n], o=given[:part]: dist.reduce_scatter_tensor(o, x)},
+            "all-reduce": {
+                "NCCL": lambda o=given: dist.all_reduce(o),
+                "torch's symmetric memory": of_torch(n),
+            },
+        }
+        kinds = {
+            "all-gather": (rows, whole, part, n),
+            "reduce-scatter": (partial, rows, n, part),
+            "all-reduce": (partial, whole, n, n),
+        }
+        for name, hows in ways_for(ranks, size, algorithms).items():
+            source, to, taken, made = kinds[name]
             given_part, new_part = x[:taken], out[:made]
-            grids = grids_for(max(taken, made) * 2, how)
+            best = {}
+            for how in hows:
 
-            def ours(grid, x=given_part, out=new_part, source=source, to=to, how=how, shape=(n,)):
-                move_kernel[(grid,)](x, out, source, to, shape, how, num_warps=8)
+                def ours(
+                    grid,
+                    num_warps,
+                    early,
+                    x=given_part,
+                    out=new_part,
+                    source=source,
+                    to=to,
+                    how=how,
+                    shape=(n,),
+                ):
+                    move_kernel[(grid,)](
+                        x, out, source, to, shape, how, early, num_warps=num_warps, launch_pdl=early
+                    )
 
-            out.zero_()
-            torch.cuda.synchronize()
-            dist.barrier()
-            ours(grids[0])
-            assert (out[:made] == (1 if name == "all-gather" else ranks)).all(), (name, how, size)
-            # Fewer programs meet sooner, and more move more at once.
-            grid = min(
-                filter(lambda grid: fits(lambda: ours(grid)), grids),
-                key=lambda grid: statistics.median(in_graph(lambda: ours(grid), 5, 5)),
-            )
-            case = f"{name}{', ' + how.replace('_', ' ') if how else ''}, {size:,} bytes"
-            result = Result("collectives", case, case, counts={"programs": grid})
-            result.laps = {OURS: launched(lambda: ours(grid)), "NCCL": theirs[name][0]}
-            result.graph = {OURS: in_graph(lambda: ours(grid)), "NCCL": theirs[name][1]}
-            if name in of_symmetric:
-                result.graph["torch's symmetric memory"] = of_symmetric[name]
-            keep(record, result)
+                # Fewer programs meet sooner, and more move more at once.
+                runs = {}
+                for config in configs_for(max(taken, made) * 2, how, tune):
+                    new_part.fill_(-1)
+                    torch.cuda.synchronize()
+                    dist.barrier()
+                    run = functools.partial(ours, **config)
+                    if fits(run):
+                        assert torch.equal(new_part, wanted[name]), (name, how, size, config)
+                        runs[tuple(config.values())] = run
+                best[how] = fastest(runs), runs
+            competitors = {how: runs[config] for how, (config, runs) in best.items()} | others[name]
+            in_graph = in_graphs(competitors)
+            theirs = {"NCCL": launched(others[name]["NCCL"])}
+            for how, (config, runs) in best.items():
+                case = f"{name}, {how.replace('_', ' ')}, {size:,} bytes"
+                counts = dict(zip(("programs", "warps", "early"), map(int, config[: 3 if tune else 1])))
+                result = Result("collectives", case, case, counts=counts)
+                result.laps = {OURS: launched(runs[config])} | theirs
+                result.graph = {OURS: in_graph[how]} | {who: in_graph[who] for who in others[name]}
+                keep(record, result)
     for grid in (1, 128):
         case = f"a meeting, {grid} programs"
         result = Result("collectives", case, case)
-        result.graph = in_graphs(
-            {OURS: lambda: meeting_kernel[(grid,)](mesh), "no meeting": lambda: empty_kernel[(grid,)](x)}
-        )
+        empty = functools.partial(empty_kernel[(grid,)], x)
+        together = functools.partial(empty, launch_cooperative_grid=True)
+        runs = {
+            OURS: lambda grid=grid: meeting_kernel[(grid,)](mesh),
+            "no meeting": empty,
+            "no meeting, resident at once": together,
+        }
+        if tune:
+            early = {
+                "no meeting, early": functools.partial(empty, launch_pdl=True),
+                "no meeting, resident at once, early": functools.partial(together, launch_pdl=True),
+            }
+            runs |= {name: run for name, run in early.items() if fits(run)}
+        result.graph = in_graphs(runs)
         keep(record, result)
     theirs = symmetric_memory.empty(x.numel(), dtype=DTYPE, device="cuda")
     handle = symmetric_memory.rendezvous(theirs, dist.group.WORLD)
     peer = handle.get_buffer((dist.get_rank() + 1) % ranks, (x.numel(),), DTYPE)
     case = f"a peer's memory read, {x.nbytes:,} bytes"
     result = Result("collectives", case, case)
-    read = in_graph(lambda: peer_read_kernel[(264,)](x, out, x.numel(), mesh, 8192, num_warps=8))
-    result.graph = {OURS: read, "copied": in_graph(lambda: out.copy_(peer))}
+    result.graph = in_graphs(
+        {
+            OURS: lambda: peer_read_kernel[(264,)](x, out, x.numel(), mesh, 8192, num_warps=8),
+            "copied": lambda: out.copy_(peer),
+        }
+    )
     keep(record, result)
 
 
@@ -520,7 +628,7 @@ def report(record, name, N, K, ours, others, theirs, run, alone, ways=None, come
     case = f"{name}, {N:,} × {K:,}"
     result = Result("products across devices", case, case)
     competitors = {OURS: run, "cuBLAS and NCCL": theirs, "cuBLAS alone": alone} | (ways or {})
-    result.graph = in_graphs(competitors, 3, 7)
+    result.graph = in_graphs(competitors, 7)
     keep(record, result)
 
 
@@ -556,7 +664,7 @@ def attention(record, mesh, ways):
             torch.testing.assert_close(o, one[:, rank * own : (rank + 1) * own], rtol=1e-2, atol=1e-2)
     case = f"attention, {heads} heads of {d}, {tokens:,} tokens"
     result = Result("products across devices", case, case)
-    result.graph = in_graphs(runs, 1, 6)
+    result.graph = in_graphs(runs, 6)
     keep(record, result)
 
 
@@ -593,6 +701,11 @@ def main():
         default=_cost.ALGORITHMS["all-reduce"],
         help="the algorithms",
     )
+    options.add_argument(
+        "--tune",
+        action="store_true",
+        help="of words with flags other numbers of warps, and launches that begin early, too",
+    )
     options.add_argument("--by", choices=("peer", "nvshmem"), default="peer", help="how ranks are reached")
     options.add_argument(
         "--ways",
@@ -614,7 +727,7 @@ def main():
     if {"collectives", "products", "attention"} & set(given.only):
         warm_up()
     if "collectives" in given.only:
-        collectives(record, mesh, given.bytes, given.how)
+        collectives(record, mesh, given.bytes, given.how, given.tune)
     if "products" in given.only:
         products(record, mesh, [tuple(map(int, shape.split("x"))) for shape in given.shapes], given.ways)
     if "attention" in given.only:

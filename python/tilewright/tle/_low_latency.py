@@ -165,31 +165,44 @@ def exchange(x, to: core.constexpr, out, count: core.constexpr, size: core.const
     dtype: core.constexpr = x.handle.dtype.element_ty
     number, numbers, memory, found = _members(x, to, count)
     epochs, mine, theirs = found[0], found[1], found[2]
-    # A row for each member.
-    places = core.arange(0, members)[:, None]
-    # Where what goes to each begins, and what comes from each.
-    send = _transfer._box(x, to, places * 0, numbers, plan[1], box)[1]
-    take = _transfer._box(x, to, places, number, plan[1], box)[2]
+    # Where what comes from each begins.
+    take = _transfer._box(x, to, core.arange(0, members)[:, None], number, plan[1], box)[2]
     program, taking = _ranks._program(), _taking(memory)
-    if program < taking:
-        epoch = core.load(epochs)
-        for item in range(program, _transfer._pieces(elements, tile), taking):
-            epoch = _next(epoch)
-            at = item * tile + core.arange(0, tile)[None, :]
-            inside = at < elements
-            there, here = _positions(x, to, at, box)
-            if what == "reduce-scatter" or what == "all-to-all":
-                value = core.load(x.handle + send + there, mask=inside)
-            else:
-                value = core.load(x.handle + there, mask=inside)
-            seen = _exchanged(_as_words(_bits(value, size)), mine, theirs, epoch, memory, count)
-            come = _values(_of_words(seen, 8 * size), dtype)
-            if what == "all-gather" or what == "all-to-all":
-                core.store(out + take + here, come, mask=inside)
-            else:
-                core.store(out + here, _sum(come, 0)[None, :], mask=inside)
-        core.store(epochs, epoch)
-        core.debug_barrier()
+    begin, epoch = _first(epochs, program < taking, program, _transfer._pieces(elements, tile))
+    value = _given(x, to, begin, numbers, tile)
+    for item in range(begin, _transfer._pieces(elements, tile), taking):
+        epoch = _next(epoch)
+        seen = _exchanged(_as_words(_bits(value, size)), mine, theirs, epoch, memory, count)
+        come = _values(_of_words(seen, 8 * size), dtype)
+        at = item * tile + core.arange(0, tile)[None, :]
+        here, inside = _positions(x, to, at, box)[1], at < elements
+        if what == "all-gather" or what == "all-to-all":
+            core.store(out + take + here, come, mask=inside)
+        else:
+            core.store(out + here, _sum(come, 0)[None, :], mask=inside)
+        value = _given(x, to, item + taking, numbers, tile)
+    core.store(epochs, epoch, mask=program < taking)
+    core.debug_barrier()
+
+
+@jit
+def _first(epochs, takes, program, pieces: core.constexpr):
+    """Which piece a program begins with, none where it takes no part, and its epochs. Nothing of that is a branch: what a kernel fetches first is all
+    under way at once."""
+    return core.where(takes, program, pieces), core.load(epochs, mask=takes, other=0)
+
+
+@jit
+def _given(x, to: core.constexpr, item, numbers, tile: core.constexpr):
+    """What a turn sends: a row for all members, or one for each."""
+    what: core.constexpr = x.spec.transition(to)
+    plan: core.constexpr = x.spec.boxes(to, x.shape)
+    box: core.constexpr = plan[0]
+    at = item * tile + core.arange(0, tile)[None, :]
+    there = _positions(x, to, at, box)[0]
+    if what == "reduce-scatter" or what == "all-to-all":
+        there = _transfer._box(x, to, numbers * 0, numbers, plan[1], box)[1] + there
+    return core.load(x.handle + there, mask=at < _transfer._product(box))
 
 
 @jit
@@ -201,23 +214,29 @@ def two_shot(x, to: core.constexpr, out, count: core.constexpr, size: core.const
     dtype: core.constexpr = x.handle.dtype.element_ty
     _number, _numbers, memory, found = _members(x, to, count)
     epochs, mine, theirs = found[0], found[1], found[2]
-    # A row for each member.
-    places = core.arange(0, members)[:, None]
     program, taking = _ranks._program(), _taking(memory)
-    if program < taking:
-        epoch = core.load(epochs)
-        for item in range(program, _transfer._pieces(elements, members * tile), taking):
-            at = (item * members + places) * tile + core.arange(0, tile)[None, :]
-            inside = at < elements
-            value = core.load(x.handle + at, mask=inside)
-            epoch = _next(epoch)
-            seen = _exchanged(_as_words(_bits(value, size)), mine, theirs, epoch, memory, count)
-            total = _sum(_values(_of_words(seen, 8 * size), dtype), 0)[None, :].to(dtype)
-            epoch = _next(epoch)
-            seen = _exchanged(_as_words(_bits(total, size)), mine, theirs, epoch, memory, count)
-            core.store(out + at, _values(_of_words(seen, 8 * size), dtype), mask=inside)
-        core.store(epochs, epoch)
-        core.debug_barrier()
+    pieces: core.constexpr = _transfer._pieces(elements, members * tile)
+    begin, epoch = _first(epochs, program < taking, program, pieces)
+    at = _shares(begin, members, tile)
+    value = core.load(x.handle + at, mask=at < elements)
+    for item in range(begin, pieces, taking):
+        epoch = _next(epoch)
+        seen = _exchanged(_as_words(_bits(value, size)), mine, theirs, epoch, memory, count)
+        total = _sum(_values(_of_words(seen, 8 * size), dtype), 0)[None, :].to(dtype)
+        epoch = _next(epoch)
+        seen = _exchanged(_as_words(_bits(total, size)), mine, theirs, epoch, memory, count)
+        at = _shares(item, members, tile)
+        core.store(out + at, _values(_of_words(seen, 8 * size), dtype), mask=at < elements)
+        at = _shares(item + taking, members, tile)
+        value = core.load(x.handle + at, mask=at < elements)
+    core.store(epochs, epoch, mask=program < taking)
+    core.debug_barrier()
+
+
+@jit
+def _shares(item, members: core.constexpr, tile: core.constexpr):
+    """Where the elements of a piece lie: a row for each member."""
+    return (item * members + core.arange(0, members)[:, None]) * tile + core.arange(0, tile)[None, :]
 
 
 # ---- values -----------------------------------------------------------------------------------------------------

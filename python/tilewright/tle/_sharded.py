@@ -94,14 +94,26 @@ def _lies_in_order(dtype, shape):
     return dtype.is_ptr() and len(shape) == 0
 
 
+@constexpr_function
+def _bits(dtype):
+    scalar = dtype.scalar
+    return (scalar.element_ty if scalar.is_ptr() else scalar).primitive_bitwidth
+
+
 @jit
 def make_sharded_tensor(handle, sharding: core.constexpr, shape: core.constexpr = None):
     """A tensor that is distributed as ``sharding`` says, of whose parts ``handle`` is this member's: a pointer to it in symmetric memory, where it lies in
     row-major order, a block of pointers to its elements, or a block, its value.
 
     :param shape: the shape of the whole tensor; of a block it need not be given. Dimensions that are split divide evenly.
+
+    Booleans are no partial sums: whether they were added up or joined would depend on who does it.
     """
     spec: core.constexpr = sharding
+    core.static_assert(
+        len(spec.partial) == 0 or _bits(handle.dtype) > 1,
+        "booleans are no partial sums: add up integers",
+    )
     # Programs form the clusters of its mesh, whether or not anything moves between them.
     for d in core.static_range(spec.mesh.ndim):
         if spec.mesh.dim_levels[d] == "block_cluster":
