@@ -317,6 +317,9 @@ def beside_in_memory_kernel(x_ptr, out_ptr, source: tl.constexpr, to: tl.constex
         ("rows", "columns", (9, 3 * 520), True),
         ("columns", "rows", (9, 3 * 520), True),
         ("columns", "whole", (5, 21), False),
+        # Sums, tiles of which are sent from where they lie, and from where they stay when they are added up.
+        ("partial", "whole", (7, 3001), True),
+        ("partial", "rows", (9, 700), False),
     ],
 )
 def test_messages_of_more_than_a_word(by_library, kernel, dtype, source, to, shape, sends):
@@ -325,6 +328,7 @@ def test_messages_of_more_than_a_word(by_library, kernel, dtype, source, to, sha
         "whole": lambda: [whole] * NODES,
         "rows": lambda: np.split(whole, NODES),
         "columns": lambda: [np.ascontiguousarray(part) for part in np.split(whole, NODES, 1)],
+        "partial": lambda: [whole // 3 - 1, whole - whole // 3, np.ones_like(whole)],
     }
     with simulated_mesh(NODES, 1):
         x, want = distributed.from_parts(cut[source]()), cut[to]()

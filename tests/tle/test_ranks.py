@@ -423,3 +423,27 @@ def test_a_signal_that_there_is_not(device):
         signal_kernel[(1,)](8184, PAIR, debug=True)
         with pytest.raises(triton.KernelError, match="must be below 8192"):
             signal_kernel[(1,)](8190, PAIR, debug=True)
+
+
+@triton.jit
+def reach_kernel(x_ptr, member, mesh: tl.constexpr, WHAT: tl.constexpr):
+    tle.distributed_barrier(mesh)
+    if WHAT == "signal":
+        tle.signal(None, member, 0)
+    elif WHAT == "remote":
+        tl.store(tle.remote(x_ptr + tle.shard_id(mesh, 0), member, mesh), 1.0)
+    else:
+        tl.store(tle.remote(x_ptr + tle.shard_id(mesh, 0), (member,), mesh), 1.0)
+
+
+@pytest.mark.parametrize("what", ["signal", "remote", "coordinate"])
+def test_members_that_there_are_not(device, what):
+    message = (
+        "peer of tle.signal must be a rank" if what == "signal" else "shard_id of tle.remote must be below 2"
+    )
+    with simulated_mesh(1, 2):
+        x = distributed.zeros(2)
+        reach_kernel[(1,)](x, 1, PAIR, what, debug=True)
+        for member in (-1, 2):
+            with pytest.raises(triton.KernelError, match=message):
+                reach_kernel[(1,)](x, member, PAIR, what, debug=True)

@@ -456,3 +456,21 @@ def test_blocks_of_pointers(device):
         np.testing.assert_array_equal(from_next.parts[rank], data[(rank + 1) % 3][::2])
         np.testing.assert_array_equal(x.parts[rank][::2], data[rank][::2])
         np.testing.assert_array_equal(x.parts[rank][1::2], want.sum())
+
+
+@triton.jit
+def booleans_kernel(x_ptr, mesh: tl.constexpr):
+    tle.make_sharded_tensor(x_ptr, tle.sharding(mesh, partial=["device"]), (8,))
+
+
+def test_booleans_have_no_sums(device):
+    mesh = tle.device_mesh({"device": 2})
+    partial = tle.sharding(mesh, partial=["device"])
+    with simulated_mesh(1, 2):
+        x = distributed.zeros(8, np.bool_)
+        with pytest.raises(triton.CompilationError, match="booleans are no partial sums"):
+            booleans_kernel[(1,)](x, mesh)
+        with pytest.raises(ValueError, match="booleans are no partial sums"):
+            distributed.reshard(x, partial, tle.sharding(mesh))
+        with pytest.raises(ValueError, match="booleans are no partial sums"):
+            distributed.gather(x, partial)

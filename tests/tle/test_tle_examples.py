@@ -11,6 +11,8 @@ import pytest
 from common import Device
 
 import tilewright as triton
+from tilewright import distributed, tle
+from tilewright.testing import simulated_mesh
 
 FOLDER = Path(__file__).parents[2] / "examples" / "tle"
 # They import each other, as programs do.
@@ -236,6 +238,23 @@ def test_gemm_by_clusters(device, shape, block, slots, programs):
     c = device.array(np.full((rows, columns), np.nan, np.float16))
     example("cluster_gemm").gemm(device.array(a), device.array(b), c, block, slots, programs)
     np.testing.assert_array_equal(device.numpy(c), a.astype(np.float32) @ b.T.astype(np.float32))
+
+
+@pytest.mark.parametrize("device", ["interp", "ptxsim"], indirect=True)
+@pytest.mark.parametrize("to_all", [False, True])
+def test_sums_by_tiles_of_any_height(device, to_all):
+    """Rows that are added up at once divide the tile's: another tile's may not have come."""
+    gemms, mesh = example("gemm_across_devices"), tle.device_mesh({"device": 2})
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-2, 3, (n, 64)).astype(np.float16) for n in (96, 40))
+    whole = a.astype(np.float32) @ b.T.astype(np.float32)
+    with simulated_mesh(1, 2):
+        cut = [distributed.from_parts([np.ascontiguousarray(x) for x in np.split(of, 2, 1)]) for of in (a, b)]
+        parts = distributed.zeros((2, 48, 40), np.float16)
+        c = distributed.zeros((96 if to_all else 48, 40), np.float16)
+        gemms.summed_gemm(*cut, parts, c, mesh, to_all, block=(12, 32, 32), programs=3)
+    for part, want in zip(c.parts, [whole] * 2 if to_all else np.split(whole, 2)):
+        np.testing.assert_array_equal(part, want)
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ LEAST_SENT = core.constexpr(512)
 
 @jit
 def _send(x, to: core.constexpr, out, count: core.constexpr):
-    """Sends the others what they need of this member's part, as it lies in memory."""
+    """Sends the others what they need of this member's part, as it lies in memory: the members have met since it was stored, by which it was released."""
     size: core.constexpr = _transfer._itemsize(x.handle.dtype.element_ty)
     members: core.constexpr = x.spec.members(to)
     plan: core.constexpr = x.spec.boxes(to, x.shape)
@@ -74,7 +74,9 @@ def _send(x, to: core.constexpr, out, count: core.constexpr):
             if x.spec.transition(to) == "all-to-all":
                 source += _transfer._box(x, to, number * 0, theirs, plan[1], box)[1]
             rank = _ranks._look_up(theirs, x.spec.ranks())
-            _ranks._send(_ranks._of_rank(count, out + begin + at[1], rank), source, length * size)
+            _ranks._send(
+                _ranks._of_rank(count, out + begin + at[1], rank), source, length * size, released=True
+            )
 
 
 @constexpr_function
@@ -163,6 +165,45 @@ def _made(x, to: core.constexpr, item, own, plan: core.constexpr, tile: core.con
 
 
 @jit
+def _length(at, elements: core.constexpr, tile: core.constexpr, size: core.constexpr):
+    # The bytes of a tile that there are.
+    return core.maximum(core.minimum(elements - at, tile), 0) * size
+
+
+@jit
+def _send_tiles(x, to: core.constexpr, item, piece, tile: core.constexpr, count: core.constexpr):
+    """What a turn sends of partial sums that become whole, as messages: the tile of each other member to this one's place there; its own is copied."""
+    size: core.constexpr = _transfer._itemsize(x.handle.dtype.element_ty)
+    members: core.constexpr = x.spec.members(to)
+    elements: core.constexpr = _transfer._product(x.spec.local_shape(x.shape))
+    number = _ranks._own_number(count, x.spec.ranks())
+    own = _transfer._part(x.spec.group(to), number)
+    for k in core.static_range(members - 1):
+        place = (own + 1 + k) % members
+        at = (item * members + place) * tile
+        rank = _transfer._member(x, to, number, place)
+        there = _ranks._of_rank(count, piece + own * tile, rank)
+        _ranks._send(there, x.handle + at, _length(at, elements, tile, size), released=True)
+    at = (item * members + own) * tile + core.arange(0, tile)
+    core.store(piece + own * tile + core.arange(0, tile), core.load(x.handle + at, mask=at < elements))
+
+
+@jit
+def _send_sums(x, to: core.constexpr, item, out, tile: core.constexpr, count: core.constexpr):
+    """Sends all others the tile that this member has added up, from where it stays."""
+    size: core.constexpr = _transfer._itemsize(x.handle.dtype.element_ty)
+    members: core.constexpr = x.spec.members(to)
+    elements: core.constexpr = _transfer._product(x.spec.local_shape(x.shape))
+    number = _ranks._own_number(count, x.spec.ranks())
+    own = _transfer._part(x.spec.group(to), number)
+    at = (item * members + own) * tile
+    length = _length(at, elements, tile, size)
+    for k in core.static_range(members - 1):
+        rank = _transfer._member(x, to, number, (own + 1 + k) % members)
+        _ranks._send(_ranks._of_rank(count, out + at, rank), out + at, length, released=k > 0)
+
+
+@jit
 def _inside(high: core.constexpr, wide: core.constexpr):
     # Where the elements of a tile lie in a piece of staging.
     return core.arange(0, high)[:, None] * wide + core.arange(0, wide)[None, :]
@@ -190,6 +231,7 @@ def summed(x, to: core.constexpr, out, count: core.constexpr, size: core.constex
     free = _ranks._flags(memory, _ranks._group(x.spec.ranks() + ("free",), _ranks.GROUPS))
     told, freed = _ranks._of_rank(count, full, peers) + me, _ranks._of_rank(count, free, peers) + me
     there = (_ranks._of_rank(count, staging, peers) + own * tile)[:, :, None]
+    messages: core.constexpr = becomes_whole and _ranks._by_library() and tile * size >= LEAST_SENT
     if becomes_whole:
         _ranks._barrier(count, to.ranks(), None)
     program = _ranks._program()
@@ -199,9 +241,12 @@ def summed(x, to: core.constexpr, out, count: core.constexpr, size: core.constex
         if turn < turns:
             if turn > 1:
                 _ranks._take(memory, free + peers)
-            given = _given(x, to, program + turn * taking, rows, plan, tile)
-            value = core.load(x.handle + given[0], mask=given[1])
-            core.store(there + piece + _inside(value.shape[1], value.shape[2])[None, :, :], value)
+            if messages:
+                _send_tiles(x, to, program + turn * taking, staging + piece, tile, count)
+            else:
+                given = _given(x, to, program + turn * taking, rows, plan, tile)
+                value = core.load(x.handle + given[0], mask=given[1])
+                core.store(there + piece + _inside(value.shape[1], value.shape[2])[None, :, :], value)
             core.debug_barrier()
             core.atomic_add(told, 1, sem="release", scope="sys")
         if turn > 0:
@@ -211,7 +256,10 @@ def summed(x, to: core.constexpr, out, count: core.constexpr, size: core.constex
             total = core.load(come)
             for k in core.static_range(1, members):
                 total = total + core.load(come + k * tile)
-            if becomes_whole:
+            if becomes_whole and messages:
+                core.store(out + made[0], total, mask=made[1])
+                _send_sums(x, to, program + (turn - 1) * taking, out, tile, count)
+            elif becomes_whole:
                 _store_at_all(x, to, own, out + made[0], total, made[1], count)
             else:
                 core.store(out + made[0], total, mask=made[1])

@@ -84,8 +84,9 @@ def _symmetric(pointers):
 
 
 @builtin
-def _send(there, here, bytes):
-    """Sends bytes that lie in this rank's memory to another rank's, a place of :func:`_symmetric`; they are there behind what releases."""
+def _send(there, here, bytes, released=False):
+    """Sends bytes that lie in this rank's memory to another rank's, a place of :func:`_symmetric`; they are there behind what releases. With ``released`` the program has
+    released them at system scope since its threads stored them: of several messages one is enough that isn't."""
 
 
 @constexpr_function
@@ -261,8 +262,8 @@ def signal(
     whatever memory, is seen by whoever waits for the signal there.
 
     :param device_dptr: ``None``: the launch's memory; or where this rank's part of it begins.
-    :param peer: the rank, a number among all those of the launch, whatever ``space`` it is reached through.
-    :param slot_id: the number of the signal, below 8192 (which ``debug=True`` checks), or a block of numbers, with one ``value`` or a block of as many. Signals are int64, zero before the first launch, and stay as launches leave them.
+    :param peer: the rank, a number among all those of the launch, whatever ``space`` it is reached through (which ``debug=True`` checks).
+    :param slot_id: the number of the signal, below 8192 (which it checks, too), or a block of numbers, with one ``value`` or a block of as many. Signals are int64, zero before the first launch, and stay as launches leave them.
 
     ``group_kind``, ``context_id`` and ``scope`` other than the block, 0 and the system are not supported yet.
     """
@@ -278,6 +279,7 @@ def signal(
     core.static_assert((op == "add") == (value is not None), 'value of tle.signal goes with op="add"')
     # Behind the signals stands where the ranks' memory begins.
     core.device_assert((slot_id >= 0) & (slot_id < SIGNALS), "slot_id of tle.signal must be below 8192")
+    core.device_assert((peer >= 0) & (peer < n_pes(device_dptr)), "peer of tle.signal must be a rank")
     there = _of_rank(0, _own(device_dptr) + SIGNAL + slot_id, peer)
     if value is None:
         core.atomic_add(there, 1, sem="release", scope="sys")
@@ -311,6 +313,7 @@ def signal_wait(
         order == "acquire" or order == "relaxed",
         'order of tle.signal_wait must be "acquire" or "relaxed"',
     )
+    core.device_assert((slot_id >= 0) & (slot_id < SIGNALS), "slot_id of tle.signal_wait must be below 8192")
     memory = _own(device_dptr)
     slot = memory + SIGNAL + slot_id
     core.static_assert(

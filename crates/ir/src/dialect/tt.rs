@@ -222,9 +222,11 @@ crate::dialect! {
     }
 
     /// Sends `bytes` that lie in this rank's memory to another rank's, as messages of a library: `dst` says whose memory it is. What the program's threads have
-    /// stored before is sent; it is there behind what releases, and until then `src` must stay as it is.
+    /// stored before is sent; with `released` what the program has released at system scope, by which its threads met. It is there behind what releases, and until then
+    /// `src` must stay as it is.
     op Send = "send" {
         operands(dst: one, src: one, bytes: one)
+        attrs(released: bool = "released")
         index(Unrelated)
         types(Each("dst", Ptr), Each("src", Ptr), Is("bytes", Fixed(Type::I64)))
         effects(SENT, RECEIVED)

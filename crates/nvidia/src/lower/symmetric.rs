@@ -73,9 +73,11 @@ impl Lower<'_, '_> {
         let m = self.m;
         let [there, here, bytes] = [op.dst(m), op.src(m), op.bytes(m)].map(|v| self.scalar(v));
         let (there, here, bytes) = (there?, here?, bytes?);
-        // What other threads have stored is sent, too.
-        Nvidia::barrier(self);
-        self.b.asm("fence.acq_rel.sys;", "~{memory}", Effect::Write, &[], &[]);
+        if !op.released(m) {
+            // What other threads have stored is sent, too.
+            Nvidia::barrier(self);
+            self.b.asm("fence.acq_rel.sys;", "~{memory}", Effect::Write, &[], &[]);
+        }
         let warps = u64::from(self.num_warps);
         let [shift, rest, whole] = [4, 16 * warps - 1, warps].map(|n| self.b.constant(Ty::I64, n));
         // (A part of all warps has 16 bytes of each.)

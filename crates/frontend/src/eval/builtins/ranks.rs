@@ -92,7 +92,8 @@ impl Evaluator<'_> {
         let (there, here) = (self.tensor_arg(args, "there")?, self.tensor_arg(args, "here")?);
         let bytes = self.tensor_arg(args, "bytes")?;
         let bytes = self.cast(&bytes, &DType::Scalar(Scalar::Int64))?;
-        tt::Send::build(&mut builder!(self), there.value, here.value, bytes.value);
+        let released = self.bool_arg(args, "released")?;
+        tt::Send::build(&mut builder!(self), there.value, here.value, bytes.value, released);
         Ok(Value::NONE)
     }
 

@@ -198,7 +198,7 @@ impl Evaluator<'_> {
             Value::Const(HostValue::Int(k)) => {
                 return self.coordinate_in_range(*k, mesh.numbers.len() as i128, "the mesh");
             }
-            one => return self.run_time_number(args, one).map(Value::Tensor),
+            one => return self.number_below(args, one, mesh.numbers.len() as i128).map(Value::Tensor),
         };
         let mut linear = Value::int(0);
         for (d, item) in items.iter().enumerate() {
@@ -207,7 +207,7 @@ impl Evaluator<'_> {
                 Value::Const(HostValue::Int(k)) => {
                     self.coordinate_in_range(*k, extent, &format!("axis `{}`", mesh.names[d]))?
                 }
-                other => Value::Tensor(self.run_time_number(args, other)?),
+                other => Value::Tensor(self.number_below(args, other, extent)?),
             };
             linear = match (&linear, &at) {
                 (Value::Const(HostValue::Int(l)), Value::Const(HostValue::Int(k))) => {
@@ -249,6 +249,20 @@ impl Evaluator<'_> {
             }
             other => Err(self.bad_argument(args, "shard_id", other, "a scalar integer, or a tuple of them")),
         }
+    }
+
+    /// The same, of something that there is so often, which a kernel with `debug=True` checks.
+    fn number_below(&mut self, args: &Args, value: &Value, count: i128) -> Eval<Tensor> {
+        let number = self.run_time_number(args, value)?;
+        if self.options.debug {
+            let at = Value::Tensor(number.clone());
+            let positive = self.compare(CmpOp::GtE, at.clone(), Value::int(0))?;
+            let below = self.compare(CmpOp::Lt, at, Value::int(count))?;
+            let inside = self.tensor_binary_of(Operator::BitAnd, &positive, &below)?;
+            let message = format!("shard_id of tle.remote must be below {count}");
+            tt::Assert::build(&mut builder!(self), inside.value, message);
+        }
+        Ok(number)
     }
 
     /// What a list has at a place that is known at run time.
