@@ -78,6 +78,12 @@ def test_transitions(device, specs, as_value):
     check(specs, (16, 8), as_value)
 
 
+def test_what_stays_as_it_is(device):
+    mesh = tle.device_mesh({C: 2, B: 2})
+    how = tle.sharding(mesh, split=[[C]])
+    check((how, how), (16, 8), True)
+
+
 def test_the_example_of_the_document(device):
     devices, blocks = (4, 4) if device.backend == "interp" else (2, 1)
     mesh = tle.device_mesh(

@@ -10,7 +10,7 @@ transition        algorithm        read                         written         
 all-gather        one shot         S (n - 1) / n                                             2
 all-gather        ring                                          S (n - 1) / n                n + 1
 reduce-scatter    one shot         S (n - 1) / n                                             2
-reduce-scatter    ring                                          S (n - 1) / n                1
+reduce-scatter    ring                                          S (n - 1) / n                2
 both              push                                          S (n - 1) / n                2
 both              low latency                                   2 S (n - 1) / n              1
 all-to-all        one shot         S (n - 1) / n²                                            2
@@ -24,7 +24,8 @@ all-reduce        low latency                                   2 S (n - 1)     
                   two shots                                     4 S (n - 1) / n              1.2
 ================  ===============  ===========================  ===========================  =============
 
-Where sums are pushed, two programs a multiprocessor have turns, too, each with a tile of 8 KiB for each member: at least so long it takes as all of them.
+Where sums are pushed, two programs a multiprocessor have turns, too, each with a tile of 8 KiB for each member: at least so long it takes as all of them behind the first.
+An exchange of words has a latency of its own.
 
 A ring in which sums become split has turns besides, one behind the other: each of :data:`PROGRAMS` programs takes n - 1 for every tile of 8 KiB of its part of a
 share.
@@ -42,11 +43,15 @@ import math as _math
 #: Programs of a grid: the multiprocessors of an H100. How many share the work is known only at the launch.
 PROGRAMS = 132
 
-#: Seconds of a turn in which sums are pushed, as measured on two GPUs.
+#: Seconds of a turn behind the first in which sums are pushed, as measured on two GPUs, and bytes a second of what is pushed so, as measured on four.
 PUSHED = {"reduce-scatter": 10.7e-6, "all-reduce": 15e-6}
+PUSHED_SUMS = 305e9
 
 #: Latencies of two exchanges of words, one behind the other, as measured on four GPUs: what a launch costs, which the first one pays, is most of a latency.
 TWO_EXCHANGES = 1.2
+
+#: The most other ranks of a node by which links have been measured.
+MEASURED = 7
 
 #: Bytes that a program sends on at once where sums become split.
 SENT = 8192
@@ -62,17 +67,18 @@ ALGORITHMS = {
 
 @_dataclasses.dataclass(frozen=True)
 class Links:
-    """How ranks reach each other: seconds until one sees what another has written, less where each waits for one ``neighbour``; bytes a second into a rank: read by it from one other and from several,
-    written by one and by several, and in ``words`` with flags by several; seconds of a ``turn``, in which a program adds to a tile of sums and hands it on.
-    Those of a node as measured on two, four and eight GPUs (docs/performance.md)."""
+    """How ranks reach each other: seconds until all have seen that all have come, less where each waits for one ``neighbour``, and of an ``exchange`` of words with flags; bytes a
+    second into a rank that it ``reads`` from one other, or that one other ``writes``, by how much more time each further rank makes of that, and the share of it that ``words`` reach;
+    seconds of a ``turn``, in which a program adds to a tile of sums and hands it on. Those of a node as measured on two, four and eight GPUs (docs/performance.md)."""
 
-    latency: float = 4e-6
-    neighbour: float = 3.2e-6
+    latency: float = 3.8e-6
+    neighbour: float = 2.8e-6
+    exchange: float = 2.8e-6
     reads: float = 335e9
-    reads_from_several: float = 300e9
+    reads_of_each: float = 0.018
     writes: float = 370e9
-    writes_by_several: float = 325e9
-    words: float = 280e9
+    writes_of_each: float = 0.024
+    words: float = 0.85
     turn: float = 3e-6
     switched: bool = True
     network_latency: float = 10e-6
@@ -80,15 +86,20 @@ class Links:
     shared_network: bool = False
 
 
-def _seconds(links, nodes, devices, read, written, words=False):
+def _seconds(links, nodes, devices, read, written):
     """For so many bytes from each other rank."""
     hops = 1 if links.switched else max(1, devices / 4) / (2 if devices > 2 else 1)
-    reads, writes = links.reads, links.writes
-    if devices > 2:
-        reads, writes = links.reads_from_several, links.words if words else links.writes_by_several
-    inside = (devices - 1) * (read / reads + written / writes) * hops
+    further = min(max(devices - 2, 0), MEASURED - 1)
+    of_reads, of_writes = 1 + links.reads_of_each * further, 1 + links.writes_of_each * further
+    inside = (devices - 1) * (read * of_reads / links.reads + written * of_writes / links.writes) * hops
     shares = devices if links.shared_network else 1
     return max(inside, (nodes - 1) * devices * (read + written) * shares / links.network)
+
+
+def _words(links, nodes, devices, sent):
+    """For so many bytes to each other rank in words, of which half is flags."""
+    inside = _seconds(links, 1, devices, 0, 2 * sent / links.words)
+    return max(inside, _seconds(links, nodes, devices, 0, 2 * sent))
 
 
 def cost(transition, algorithm, nbytes, nodes=1, devices=1, links=None):
@@ -112,19 +123,23 @@ def cost(transition, algorithm, nbytes, nodes=1, devices=1, links=None):
         times = 2 if transition == "all-reduce" else 1
         moved = times * nbytes * (n - 1) / n / slowest
         if transition == "reduce-scatter":
-            return latency + (n - 1) * _math.ceil(nbytes / n / (PROGRAMS * SENT)) * links.turn + moved
+            return 2 * latency + (n - 1) * _math.ceil(nbytes / n / (PROGRAMS * SENT)) * links.turn + moved
         meetings = n + 1 if transition == "all-gather" else 2 * n - 1
         return meetings * latency + moved
+    exchange = links.network_latency if nodes > 1 else links.exchange
     if algorithm == "low_latency":
         sent = {"all-reduce": nbytes, "all-to-all": nbytes / n**2}.get(transition, nbytes / n)
-        return latency + _seconds(links, nodes, devices, 0, 2 * sent, words=True)
+        return exchange + _words(links, nodes, devices, sent)
     if algorithm == "low_latency_two_shot":
-        return TWO_EXCHANGES * latency + _seconds(links, nodes, devices, 0, 4 * nbytes / n, words=True)
+        return TWO_EXCHANGES * exchange + _words(links, nodes, devices, 2 * nbytes / n)
     if algorithm == "push":
         meetings, times = (4, 2) if transition == "all-reduce" else (2, 1)
-        turns = _math.ceil(nbytes / n / (2 * PROGRAMS * SENT)) * PUSHED.get(transition, 0)
         sent = nbytes / n**2 if transition == "all-to-all" else times * nbytes / n
-        return meetings * latency + max(turns, _seconds(links, nodes, devices, 0, sent))
+        moved = _seconds(links, nodes, devices, 0, sent)
+        if transition in PUSHED:
+            turns = _math.ceil(nbytes / n / (2 * PROGRAMS * SENT)) - 1
+            moved = max(turns * PUSHED[transition], (n - 1) * sent / PUSHED_SUMS, moved)
+        return meetings * latency + moved
     read, written = {
         "all-gather": (nbytes / n, 0),
         "reduce-scatter": (nbytes / n, 0),

@@ -485,6 +485,7 @@ def distributed_dot(a, b, c=None, multicast: core.constexpr = False):
     :param multicast: in a cluster, outside of loops: an operand that lies in memory, whole along an axis of the cluster, and goes into the product as it is, is
         fetched once for all members along that axis, each of which brings a part of it to all by the copy engine (on Hopper). All members of
         the mesh must come here. It is an error where there is no such operand, or the copy engine cannot move it in equal parts.
+        In a loop the operand would lie elsewhere each time, and descriptors of copies by the copy engine are made outside of loops.
     """
     core.static_assert(
         isinstance(a, ShardedTensor) and isinstance(b, ShardedTensor),

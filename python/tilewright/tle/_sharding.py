@@ -212,7 +212,7 @@ class ShardingSpec:
             raise NotImplementedError(
                 "not supported yet: tensors moved over a part of a mesh of several kinds"
             )
-        kind = kinds.pop() if kinds else "ranks"
+        kind = kinds.pop() if kinds else _KINDS.get(mesh.dim_levels[0])
         # A program's place among blocks counts those of its cluster, too.
         of_kind = {"ranks": ("ranks",), "cluster": ("cluster",), "blocks": ("cluster", "blocks")}[kind]
         own = [a for a in mesh.dim_names if _KINDS.get(level[a]) in of_kind]

@@ -261,7 +261,7 @@ impl Evaluator<'_> {
         if let Some(&inside) = inits.iter().find(|op| !of_kernel(op)) {
             let what = "barriers that are made in a loop or a branch of a kernel whose programs arrive at each other's";
             return Err(Diagnostic::unsupported(&self.module, self.module.op_loc(inside), what)
-                .note("allocate them at the top of the kernel")
+                .note("allocate them at the top of the kernel; tle.distributed_dot with `multicast` makes some, and stands outside of loops")
                 .into());
         }
         if let Some(&last) = inits.last() {
