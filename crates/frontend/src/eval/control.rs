@@ -45,9 +45,14 @@ impl Evaluator<'_> {
     ) -> Eval<Flow> {
         let condition = self.expr(test)?;
         self.range = test.range();
-        let returns = contains_return(body) || orelse.0.iter().any(|clause| contains_return(&clause.body));
+        let returns =
+            find_return(body).or_else(|| orelse.0.iter().find_map(|clause| find_return(&clause.body)));
         let mut differing = self.differs(&condition);
-        if differing.is_none() && returns && condition.as_tensor().is_some() && self.branches_by_mask() {
+        if differing.is_none()
+            && returns.is_some()
+            && condition.as_tensor().is_some()
+            && self.branches_by_mask()
+        {
             differing = Some(self.of_each_thread(&condition)?);
         }
         if let Some(condition) = differing {
@@ -69,14 +74,17 @@ impl Evaluator<'_> {
                 if self.frame().constexpr {
                     return Err(self.known_too_late("if"));
                 }
-                if returns && self.frame().loops > 0 {
+                if let Some(at) = returns
+                    && self.frame().loops > 0
+                {
+                    self.range = at;
                     return Err(self
                         .error("`return` inside a run-time loop is not supported")
                         .of(Kind::Unsupported)
                         .note("set a flag in the loop and return after it")
                         .into());
                 }
-                self.dynamic_if(condition, body, orelse, range, rest, returns)
+                self.dynamic_if(condition, body, orelse, range, rest, returns.is_some())
             }
         }
     }
@@ -417,15 +425,15 @@ pub(crate) enum Condition {
     Dynamic(Tensor),
 }
 
-pub(crate) fn contains_return(stmts: &[Stmt]) -> bool {
-    stmts.iter().any(|stmt| match stmt {
-        Stmt::Return(_) => true,
-        Stmt::If(s) => {
-            contains_return(&s.body) || s.elif_else_clauses.iter().any(|clause| contains_return(&clause.body))
-        }
-        Stmt::For(s) => contains_return(&s.body),
-        Stmt::While(s) => contains_return(&s.body),
-        Stmt::With(s) => contains_return(&s.body),
-        _ => false,
+/// Where the first `return` among statements stands.
+pub(crate) fn find_return(stmts: &[Stmt]) -> Option<TextRange> {
+    stmts.iter().find_map(|stmt| match stmt {
+        Stmt::Return(s) => Some(s.range),
+        Stmt::If(s) => find_return(&s.body)
+            .or_else(|| s.elif_else_clauses.iter().find_map(|clause| find_return(&clause.body))),
+        Stmt::For(s) => find_return(&s.body),
+        Stmt::While(s) => find_return(&s.body),
+        Stmt::With(s) => find_return(&s.body),
+        _ => None,
     })
 }

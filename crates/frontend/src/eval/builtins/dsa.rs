@@ -12,7 +12,7 @@ use tilewright_ir::dialect::{arith, tt, ttg};
 use tilewright_ir::{Builder, Type, TypeKind, ascend, strided};
 
 use super::super::call::Args;
-use super::super::control::contains_return;
+use super::super::control::find_return;
 use super::super::stmt::{Flow, Rest};
 use super::super::{Eval, Evaluator, builder};
 use super::local::buffer;
@@ -283,8 +283,8 @@ impl Evaluator<'_> {
             }
             self.hints.push(hints);
         }
-        if contains_return(&s.body) {
-            self.range = s.range;
+        if let Some(at) = find_return(&s.body) {
+            self.range = at;
             return Err(self.unsupported("`return` inside of `with`", "return behind it"));
         }
         let flow = self.run(&s.body, Some(rest));

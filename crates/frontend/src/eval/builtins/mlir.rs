@@ -20,7 +20,7 @@ use ruff_text_size::TextRange;
 use tilewright_ir::dialect::tt;
 
 use super::super::call::{Args, CallArgs};
-use super::super::control::contains_return;
+use super::super::control::find_return;
 use super::super::stmt::Flow;
 use super::super::{Eval, Evaluator, Scope, builder};
 use super::raw::Given;
@@ -265,7 +265,7 @@ impl Evaluator<'_> {
 
     /// Before a loop with returns: what they change is there.
     pub(crate) fn begin_returns(&mut self, body: &[Stmt], assigned: &mut Vec<Name>) -> Eval<bool> {
-        if self.frame().threads.is_none() || !contains_return(body) {
+        if self.frame().threads.is_none() || find_return(body).is_none() {
             return Ok(false);
         }
         if !self.frame().scope.contains_key(&RETURNED) {
