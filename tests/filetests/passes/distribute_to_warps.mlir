@@ -469,6 +469,36 @@ tt.func public @f() {
   tt.return
 }
 // -----
+// RUN: -target=xe:pvc -num-warps=4 -distribute-to-warps
+// ERROR: not supported yet: `tt.split` of pairs that change warps
+#pairs = #ttg.blocked<{sizePerWarp = [8, 1], warpsPerCTA = [2, 2], order = [1, 0]}>
+#halves = #ttg.blocked<{sizePerWarp = [4], warpsPerCTA = [4], order = [0]}>
+module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 16 : i32} {
+  tt.func public @each_of_a_pair_in_a_warp(%a: !tt.ptr<f32>) {
+    %p = tt.splat %a : !tt.ptr<f32> -> tensor<16x2x!tt.ptr<f32>, #pairs>
+    %x = tt.load %p {tt.vec = 1 : i32, tt.vec_axis = 1 : i32} : tensor<16x2x!tt.ptr<f32>, #pairs>
+    %l, %r = tt.split %x : tensor<16x2xf32, #pairs> -> tensor<16xf32, #halves>
+    %q = tt.splat %a : !tt.ptr<f32> -> tensor<16x!tt.ptr<f32>, #halves>
+    tt.store %q, %l {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<16x!tt.ptr<f32>, #halves>
+    tt.return
+  }
+}
+// -----
+// RUN: -target=xe:pvc -num-warps=4 -distribute-to-warps
+// ERROR: not supported yet: `tt.split` of pairs that change warps
+#pairs = #ttg.blocked<{sizePerWarp = [8, 8, 1], warpsPerCTA = [2, 2, 1], order = [2, 1, 0]}>
+#halves = #ttg.blocked<{sizePerWarp = [8, 8], warpsPerCTA = [2, 2], order = [0, 1]}>
+module attributes {"ttg.num-warps" = 4 : i32, "ttg.threads-per-warp" = 16 : i32} {
+  tt.func public @parts_of_the_same_shapes(%a: !tt.ptr<f32>) {
+    %p = tt.splat %a : !tt.ptr<f32> -> tensor<16x16x2x!tt.ptr<f32>, #pairs>
+    %x = tt.load %p {tt.vec = 1 : i32, tt.vec_axis = 1 : i32} : tensor<16x16x2x!tt.ptr<f32>, #pairs>
+    %l, %r = tt.split %x : tensor<16x16x2xf32, #pairs> -> tensor<16x16xf32, #halves>
+    %q = tt.splat %a : !tt.ptr<f32> -> tensor<16x16x!tt.ptr<f32>, #halves>
+    tt.store %q, %l {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<16x16x!tt.ptr<f32>, #halves>
+    tt.return
+  }
+}
+// -----
 // RUN: -target=xe:pvc -num-warps=2 -distribute-to-warps
 // A conversion between rows and columns: each warp writes the halves of its rows, and reads those of its columns.
 #rows = #ttg.blocked<{sizePerWarp = [16, 32], warpsPerCTA = [2, 1], order = [1, 0]}>

@@ -284,6 +284,9 @@ impl Distributor<'_> {
         if !by_axes {
             return Err(self.unsupported(op, what));
         }
+        if matches!(index, Index::Split) && !self.splits_within_warps(op) {
+            return Err(self.unsupported(op, "of pairs that change warps"));
+        }
         let relation = Relation::of(self.m, op)
             .map_err(|e| Diagnostic::at(self.m, self.m.op_loc(op), format!("internal: {e}")))?;
         for (value, site) in values().zip(relation.operands.iter().chain(&relation.results)) {
@@ -299,6 +302,19 @@ impl Distributor<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether what a warp has of the results of a split is what it has of the pairs: these may be shared out themselves, or the results have any
+    /// other layout.
+    fn splits_within_warps(&self, op: Op) -> bool {
+        let shared = |v: Value, rank: usize| -> Vec<Option<WarpAxis>> {
+            let axes = self.parts.get(&v).map_or(&[][..], |part| &part.axes);
+            (0..rank).map(|d| axes.get(d).copied().filter(|axis| axis.count > 1)).collect()
+        };
+        let src = self.m.operands(op)[0];
+        let rank = self.m.shape(self.m.value_type(src)).map_or(0, <[u32]>::len);
+        let pairs = shared(src, rank);
+        self.m.results(op).iter().all(|&result| shared(result, rank) == pairs)
     }
 
     /// The same number in fewer elements.
