@@ -136,6 +136,16 @@ def test_an_architecture_by_option_or_setting():
         add.warmup(*arguments, BLOCK=32, MORE=1, grid=(1,), arch="gfx942")
 
 
+@triton.jit
+def copied_to(x, target):
+    tl.store(target, tl.load(x))
+
+
+def test_a_parameter_of_the_name_of_the_target():
+    kernel = copied_to.warmup(np.float32, target=np.float16, arch="sm80", grid=(1,))
+    assert kernel.src.signature == {"x": "*fp32", "target": "*fp16"} and kernel.metadata.arch == "sm80"
+
+
 def test_an_option_that_nothing_reads():
     with pytest.warns(UserWarning, match="nothing reads the option waves_per_eu"):
         triton.compile(

@@ -534,8 +534,10 @@ class JITFunction(JitBase, KernelInterface[K]):
 
         :param target: what to compile for, such as ``"cuda:90"``, whether or not it is there (so does the environment
             variable ``TILEWRIGHT_TARGET``); otherwise where the arguments live. The option ``arch="sm90"`` and
-            ``knobs.runtime.override_arch`` say it too.
+            ``knobs.runtime.override_arch`` say it too. Of a kernel that has a parameter ``target`` it is the argument.
         """
+        if target is not None and "target" in self.arg_names:
+            kwargs["target"], target = target, None
         arch = kwargs.pop("arch", None) if "arch" not in self.arg_names else None
         if target is None:
             target = _target_of_arch(arch)
