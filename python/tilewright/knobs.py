@@ -631,7 +631,7 @@ class language_knobs(base_knobs):
 
     fp32_default = env_opt_str(
         "TRITON_F32_DEFAULT",
-        doc="the option `default_dot_input_precision` of launches that do not name it. †",
+        doc="the option `default_dot_input_precision` of launches that do not name it. Read at each launch.",
     )
     default_fp_fusion = env_bool(
         "TRITON_DEFAULT_FP_FUSION",

@@ -202,6 +202,23 @@ def test_defaults_of_options(monkeypatch):
         knobs.refresh_knobs()
 
 
+def test_the_precision_of_products_is_read_at_each_launch(monkeypatch):
+    def tf32():
+        kernel = product.warmup(tl.float32, 16, grid=(1,), target="cuda:90")
+        return "inputPrecision = tf32" in kernel.asm["ttir"]
+
+    assert tf32()
+    monkeypatch.setenv("TRITON_F32_DEFAULT", "ieee")
+    assert not tf32()
+    monkeypatch.setenv("TRITON_F32_DEFAULT", "tf32")
+    assert tf32()
+    monkeypatch.setenv("TRITON_F32_DEFAULT", "fp8")
+    with pytest.raises(ValueError, match="default_dot_input_precision"):
+        tf32()
+    monkeypatch.delenv("TRITON_F32_DEFAULT")
+    assert tf32()
+
+
 def test_debug(monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_BACKEND", "interp")
     positive[(1,)](np.zeros(1, np.int32))

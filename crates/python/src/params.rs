@@ -224,6 +224,16 @@ fn choose(py: Python<'_>, options: &mut Options) -> PyResult<()> {
     Ok(())
 }
 
+/// The precision of products by the environment as it is now: programs set it when they have imported everything, for the launches that follow.
+fn choose_precision(py: Python<'_>, options: &mut Options) -> PyResult<()> {
+    if let Some(precision) =
+        std::env::var("TRITON_F32_DEFAULT").ok().filter(|precision| !precision.is_empty())
+    {
+        set_option(options, "default_dot_input_precision", PyString::new(py, &precision).as_any())?;
+    }
+    Ok(())
+}
+
 /// The parameters of a kernel.
 pub struct Params {
     pub kernel: String,
@@ -289,6 +299,7 @@ impl Params {
         if DEFAULTS_CHOSEN.load(Ordering::Relaxed) {
             choose(py, options)?;
         }
+        choose_precision(py, options)?;
         values.extend(positional.iter().map(Bound::as_borrowed));
         // Those of the parameters behind.
         let mut rest: SmallVec<[Option<Given<'a, 'py>>; 24]> = SmallVec::from_elem(None, count - first);
