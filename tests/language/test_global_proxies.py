@@ -178,3 +178,39 @@ def test_a_product_tile_by_tile(device, store, warps, add):
     if device.backend == "ptxsim" and not add:
         # Of three tensors none is both loaded and stored.
         assert FENCE not in kernel.asm["ptx"] and COMPLETE not in kernel.asm["ptx"]
+
+
+@triton.jit(noinline=True)
+def notify(flag):
+    tl.atomic_xchg(flag, 1, sem="release")
+
+
+@triton.jit
+def told(flag, x_ptr, y_ptr, HOW: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    """Program 0 stores a tile by a copy, and says so by code of its own or in a function; program 1 waits by such code, and copies the tile."""
+    x = tl.make_tensor_descriptor(x_ptr, [M, N], [N, 1], [M, N])
+    y = tl.make_tensor_descriptor(y_ptr, [M, N], [N, 1], [M, N])
+    if tl.program_id(0) == 0:
+        x.store([0, 0], tile(M, N).to(tl.float32))
+        tl.debug_barrier()
+        if HOW == "assembly":
+            said = "st.release.gpu.global.b32 [$1], $2; mov.u32 $0, $2;"
+            tl.inline_asm_elementwise(said, "=r,l,r", [flag, 1], dtype=tl.int32, is_pure=False, pack=1)
+        else:
+            notify(flag)
+    else:
+        asks = "ld.acquire.gpu.global.b32 $0, [$1];"
+        while tl.inline_asm_elementwise(asks, "=r,l", [flag], dtype=tl.int32, is_pure=False, pack=1) == 0:
+            pass
+        y.store([0, 0], x.load([0, 0]))
+
+
+@pytest.mark.parametrize("how", ["assembly", "function"])
+def test_what_other_programs_are_told(device, how):
+    m, n = 32, 64
+    flag = device.zeros(1, np.int32)
+    x, y = device.zeros((m, n), np.float32), device.zeros((m, n), np.float32)
+    kernel = told[(2,)](flag, x, y, how, m, n)
+    np.testing.assert_array_equal(device.numpy(y), np.arange(m * n, dtype=np.float32).reshape(m, n))
+    if device.backend == "ptxsim":
+        assert FENCE in kernel.asm["ptx"] and COMPLETE in kernel.asm["ptx"]

@@ -371,3 +371,31 @@ def test_two_stores_to_what_was_loaded_are_in_order(device, size, num_warps):
     want = np.arange(size)[::-1].copy()
     want[i * 7 % size] = i * 2
     np.testing.assert_array_equal(device.numpy(x), want)
+
+
+@triton.jit
+def across_zero(x_ptr, out_ptr, back, WHAT: tl.constexpr, D, N: tl.constexpr):
+    """Quotients of numbers below 0 are rounded to zero: the runs of -64 .. -33 and of its remainders are not those of 32 .. 63."""
+    i = tl.arange(0, N)
+    at = i - back
+    if WHAT == "quotient":
+        at = at // 32
+    elif WHAT == "remainder":
+        at = at % 32
+    elif WHAT == "both":
+        at = (at // 32) * 64 + at % 32
+    else:
+        at = at % D
+    tl.store(out_ptr + i, tl.load(x_ptr + 400 + at))
+
+
+@pytest.mark.parametrize("num_warps", [1, 4])
+@pytest.mark.parametrize("what", ["quotient", "remainder", "both", "divisor"])
+def test_runs_across_zero(device, what, num_warps):
+    x, out = np.arange(1000, dtype=np.float32), device.zeros(128, np.float32)
+    across_zero[(1,)](device.array(x), out, 64, what, 32, 128, num_warps=num_warps)
+    at = np.arange(128) - 64
+    quotient = np.trunc(at / 32).astype(int)
+    remainder = at - 32 * quotient
+    at = {"quotient": quotient, "both": quotient * 64 + remainder}.get(what, remainder)
+    np.testing.assert_array_equal(device.numpy(out), x[400 + at])

@@ -16,6 +16,9 @@ from .jit import KernelInterface
 
 _DEFAULTS = option_defaults()
 
+#: The launch options of a configuration.
+_OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "ir_override")
+
 #: The time of a configuration that doesn't work.
 _NEVER = float("inf")
 
@@ -58,14 +61,11 @@ class Config:
 
     def all_kwargs(self) -> dict[str, Any]:
         """Meta-parameters and launch options together."""
-        options = {
-            "num_warps": self.num_warps,
-            "num_stages": self.num_stages,
-            "num_ctas": self.num_ctas,
-            "maxnreg": self.maxnreg,
-            "ir_override": self.ir_override,
-        }
-        return self.kwargs | {k: v for k, v in options.items() if v is not None}
+        given = dict(self.kwargs)
+        for name in _OPTIONS:
+            if (value := getattr(self, name)) is not None:
+                given[name] = value
+        return given
 
     def _identity(self):
         return (*self.all_kwargs().items(), self.pre_hook)
@@ -330,17 +330,17 @@ class Autotuner(KernelInterface):
         self.nargs = dict(zip(self.arg_names, args, strict=False))
         try:
             if len(self.configs) > 1:
-                named = self.nargs | kwargs
-                known = {k: v for k, v in named.items() if k in self.arg_names}
-                key = tuple(known[k] for k in self.keys if k in known)
-                key += tuple(str(v.dtype) for v in known.values() if hasattr(v, "dtype"))
-                config = self._choose(key, args, kwargs)
+                named, names = self.nargs | kwargs, set(self.arg_names)
+                key = [named[k] for k in self.keys if k in named and k in names]
+                key += [str(v.dtype) for k, v in named.items() if k in names and hasattr(v, "dtype")]
+                config = self._choose(tuple(key), args, kwargs)
             else:
                 config = self.configs[0]
             self.best_config = config
+            chosen = config.all_kwargs()
             if config.pre_hook is not None:
-                config.pre_hook(self.nargs | kwargs | config.all_kwargs())
-            return self.fn.run(*args, **kwargs, **config.all_kwargs())
+                config.pre_hook(self.nargs | kwargs | chosen)
+            return self.fn.run(*args, **kwargs, **chosen)
         finally:
             self.nargs = None
 
@@ -384,8 +384,9 @@ class Heuristics(KernelInterface):
         self.__doc__ = getattr(fn, "__doc__", None)
 
     def _computed(self, args, kwargs):
+        named = dict(zip(self.arg_names, args, strict=False)) | kwargs
         for name, rule in self.values.items():
-            kwargs[name] = rule(dict(zip(self.arg_names, args, strict=False)) | kwargs)
+            named[name] = kwargs[name] = rule(named)
         return kwargs
 
     def run(self, *args, **kwargs):
