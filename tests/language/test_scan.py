@@ -134,6 +134,24 @@ def test_many_warps(device, n, dtype, num_warps):
     np.testing.assert_array_equal(device.numpy(totals), np.array(want).astype(dtype))
 
 
+@triton.jit
+def rows_kernel(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, axis: tl.constexpr, reverse: tl.constexpr):
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    tl.store(out_ptr + at, tl.cumsum(tl.load(x_ptr + at), axis, reverse))
+
+
+@pytest.mark.parametrize("num_warps", [8, 16])
+@pytest.mark.parametrize("axis,reverse", [(0, False), (0, True), (1, False)])
+@pytest.mark.parametrize("shape", [(8, 32), (16, 16), (128, 8), (24, 40), (8, 128)])
+def test_lanes_of_several_rows(device, shape, axis, reverse, num_warps):
+    # Many warps share the axis, and lanes of one warp have different rows: an instruction over lanes would mix them.
+    x = np.random.default_rng(0).integers(-9, 9, shape).astype(np.int32)
+    out = device.zeros(shape, np.int32)
+    rows_kernel[(1,)](device.array(x), out, *shape, axis, reverse, num_warps=num_warps)
+    want = np.flip(np.cumsum(np.flip(x, axis), axis), axis) if reverse else np.cumsum(x, axis)
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
 def test_lanes_are_summed_by_an_instruction():
     args = (np.zeros(2048, np.int32), np.zeros((2, 2048), np.int32), np.zeros(4, np.int32), 2048)
     ptx = warps_kernel.warmup(*args, grid=(1,), num_warps=16, target="cuda:90").asm["ptx"]

@@ -296,8 +296,11 @@ impl<H: Hooks> Lower<'_, H> {
         // Whether a run of a warp is no padding.
         let is_there: Vec<bool> = (0..runs * order.warps).map(|i| begins(i) < layout.shape()[axis]).collect();
         let mut befores = Vec::new();
+        // An instruction combines all lanes: they have to ask for the same row.
+        let in_one_row = order.lanes == self.target.warp_size;
         for row in rows {
-            if runs == 1
+            if in_one_row
+                && runs == 1
                 && order.warps >= MANY_WARPS
                 && !is_there.contains(&false)
                 && tables.ty(0).is_int()
