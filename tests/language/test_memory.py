@@ -384,18 +384,23 @@ def across_zero(x_ptr, out_ptr, back, WHAT: tl.constexpr, D, N: tl.constexpr):
         at = at % 32
     elif WHAT == "both":
         at = (at // 32) * 64 + at % 32
+    elif WHAT == "cut off":
+        at = (i.to(tl.int64) + (4294967296 - 64)).to(tl.int32) % 32
+    elif WHAT == "narrow":
+        at = ((i % 64).to(tl.int8) + 100).to(tl.int8).to(tl.int32) % 32
     else:
         at = at % D
     tl.store(out_ptr + i, tl.load(x_ptr + 400 + at))
 
 
 @pytest.mark.parametrize("num_warps", [1, 4])
-@pytest.mark.parametrize("what", ["quotient", "remainder", "both", "divisor"])
+@pytest.mark.parametrize("what", ["quotient", "remainder", "both", "divisor", "cut off", "narrow"])
 def test_runs_across_zero(device, what, num_warps):
     x, out = np.arange(1000, dtype=np.float32), device.zeros(128, np.float32)
     across_zero[(1,)](device.array(x), out, 64, what, 32, 128, num_warps=num_warps)
     at = np.arange(128) - 64
     quotient = np.trunc(at / 32).astype(int)
     remainder = at - 32 * quotient
-    at = {"quotient": quotient, "both": quotient * 64 + remainder}.get(what, remainder)
+    narrow = np.fmod((np.arange(128) % 64 + 100).astype(np.int8).astype(int), 32)
+    at = {"quotient": quotient, "both": quotient * 64 + remainder, "narrow": narrow}.get(what, remainder)
     np.testing.assert_array_equal(device.numpy(out), x[400 + at])

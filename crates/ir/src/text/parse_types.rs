@@ -577,7 +577,11 @@ impl<'s> Parser<'s> {
         self.expect_open_angle()?;
         let wide = self.peek() == Token::Word("i64");
         if !wide && self.peek() != Token::Word("i32") {
+            const OTHERS: [&str; 6] = ["i1", "i8", "i16", "f16", "f32", "f64"];
             let name = self.position();
+            if !matches!(self.peek(), Token::Word(element) if OTHERS.contains(&element)) {
+                return Err(self.error_at(name, "an array attribute has integers or floats of up to 64 bits"));
+            }
             self.skip_to_close(name)?;
             let end = self.position();
             self.expect(b'>')?;
