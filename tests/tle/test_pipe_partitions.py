@@ -1082,14 +1082,18 @@ def fill_and_note(writer, x_desc, x_ptr, side, noted, n, HOW: tl.constexpr, B: t
     at = tl.arange(0, B)
     for k in range(n):
         slot = writer.acquire(k)
-        if HOW == "blocks":
+        if HOW == "blocks" or HOW == "assembly":
             tle.gpu.copy(x_desc, slot.x, [B], [k * B])
         elif HOW == "copies":
             tle.gpu.copy(x_ptr + k * B + at, slot.x, [B])
         else:
             slot.x.store(tl.load(x_ptr + k * B + at))
         side.store(at * (k + 1))
-        tl.store(noted + at, at * (k + 2))
+        if HOW == "assembly":
+            text = "st.global.b32 [$1], $2; mov.b32 $0, $2;"
+            tl.inline_asm_elementwise(text, "=r,l,r", [noted + at, at * (k + 2)], tl.int32, False, 1)
+        else:
+            tl.store(noted + at, at * (k + 2))
         writer.commit(k)
 
 
@@ -1124,7 +1128,7 @@ def beside(x_ptr, noted, out_ptr, n, HOW: tl.constexpr, ELECTED: tl.constexpr, B
 
 
 @pytest.mark.parametrize("elected", [False, True])
-@pytest.mark.parametrize("how", ["blocks", "copies", "stores"])
+@pytest.mark.parametrize("how", ["blocks", "copies", "stores", "assembly"])
 def test_what_is_done_beside_a_slot_is_handed_over(device, how, elected):
     n, block = 4, 128
     x = np.arange(n * block, dtype=np.int32) * 3
@@ -1132,4 +1136,64 @@ def test_what_is_done_beside_a_slot_is_handed_over(device, how, elected):
     beside[(1,)](device.array(x), noted, out, n, how, elected, block, num_warps=1)
     at = np.arange(block)[::-1]
     want = np.concatenate([at * (2 * k + 3) for k in range(n)] + [x])
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
+@triton.jit(noinline=True)
+def total(pointers):
+    return tl.sum(tl.load(pointers))
+
+
+@triton.jit
+def fill_and_sum(writer, x_desc, x_ptr, n, HOW: tl.constexpr, READ: tl.constexpr, B: tl.constexpr):
+    at = tl.arange(0, B)
+    for k in range(n):
+        slot = writer.acquire(k)
+        if HOW == "blocks":
+            tle.gpu.copy(x_desc, slot.x, [B], [k * B])
+        elif HOW == "copies":
+            tle.gpu.copy(x_ptr + k * B + at, slot.x, [B])
+        else:
+            slot.x.store(tl.load(x_ptr + k * B + at))
+        if READ == "load":
+            whole = tl.sum(slot.x.load())
+        elif READ == "pointers":
+            whole = tl.sum(tl.load(tle.gpu.local_ptr(slot.x, (B - 1 - at,))))
+        else:
+            whole = total(tle.gpu.local_ptr(slot.x))
+        slot.scale.store(at * 0 + whole)
+        writer.commit(k)
+
+
+@triton.jit
+def read_scaled(reader, out_ptr, n, B: tl.constexpr):
+    for k in range(n):
+        slot = reader.wait(k).slot
+        x = slot.x.load() * 2 + slot.scale.load()
+        reader.release(k)
+        tl.store(out_ptr + k * B + tl.arange(0, B), x)
+
+
+@triton.jit
+def scaled(x_ptr, out_ptr, n, HOW: tl.constexpr, READ: tl.constexpr, B: tl.constexpr):
+    x_desc = tl.make_tensor_descriptor(x_ptr, [n * B], [1], [B])
+    x, scale = tle.gpu.alloc([2, B], dtype=tl.int32), tle.gpu.alloc([2, B], dtype=tl.int32)
+    pipe = tle.pipe(capacity=2, x=x, scale=scale)
+    tle.gpu.warp_specialize(
+        [
+            (read_scaled, (pipe.reader(), out_ptr, n, B)),
+            (fill_and_sum, (pipe.writer(), x_desc, x_ptr, n, HOW, READ, B)),
+        ],
+        [2],
+        [40],
+    )
+
+
+@pytest.mark.parametrize("read", ["load", "pointers", "function"])
+@pytest.mark.parametrize("how", ["blocks", "copies", "stores"])
+def test_a_writer_reads_what_it_fills(device, how, read):
+    n, block = 3, 128
+    x, out = np.arange(n * block, dtype=np.int32) % 91, device.zeros(n * block, np.int32)
+    scaled[(1,)](device.array(x), out, n, how, read, block, num_warps=2)
+    want = 2 * x + np.repeat(x.reshape(n, block).sum(1), block)
     np.testing.assert_array_equal(device.numpy(out), want)

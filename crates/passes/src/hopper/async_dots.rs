@@ -534,16 +534,21 @@ fn out_of_slots(module: &Module, dot: Op) -> Option<Op> {
 }
 
 /// The first of the operations that follow a dot that must not come before the dot has read buffers of the kernel's own rings: it writes to what the
-/// dot reads, or waits for others, who may wait for the release that stands before it. (Waits for the rings that the dot reads count slots.)
+/// dot reads, or waits for others, who may wait for the release that stands before it. (Waits for the rings that the dot reads count slots, where these are filled in turn.)
 fn out_of_order<I: Iterator<Item = Op>>(module: &Module, dot: Op, following: impl Fn() -> I) -> Option<Op> {
     let mut first: Option<(usize, Op)> = None;
     let read: Vec<ttg::RingCreate> = rings_read(module, dot).map(|(ring, _)| ring).collect();
     for buffer in buffers_read(module, dot) {
         let Some(guards) = own_guards(module, dot, buffer) else { continue };
         let writers = guards::writers(module, buffer);
+        let patient: Vec<ttg::RingCreate> = read
+            .iter()
+            .copied()
+            .filter(|&ring| guards.rings.iter().all(|&held| fills_beside(module, ring, held)))
+            .collect();
         let mut released = is_released_before(module, dot, &guards.rings);
         let found = following().enumerate().find(|&(_, op)| {
-            let waits = released && waits_for_others(module, op, &read);
+            let waits = released && waits_for_others(module, op, &patient);
             released |= releases(module, op, &guards.rings);
             waits
                 || guards.others && guards::may_signal(module, op)
@@ -552,6 +557,28 @@ fn out_of_order<I: Iterator<Item = Op>>(module: &Module, dot: Op, following: imp
         first = first.into_iter().chain(found).min_by_key(|&(at, _)| at);
     }
     first.map(|(_, op)| op)
+}
+
+/// Whether the next slot of a ring is filled while the one of `held` that was filled last is not free: both are the same, or whoever fills them fills one of each in turn.
+fn fills_beside(module: &Module, ring: ttg::RingCreate, held: ttg::RingCreate) -> bool {
+    let is_own = |ring: ttg::RingCreate| module.op_attr(ring.0, marks::PIPE).is_some();
+    ring == held
+        || !is_own(ring)
+        || rings::is_filled_before(module, ring, held)
+        || held.slots(module) >= 2 && rings::is_filled_before(module, held, ring)
+        || fills_alone(module, ring)
+}
+
+/// Whether who fills a ring's slots runs in a partition that waits for nothing but these.
+fn fills_alone(module: &Module, ring: ttg::RingCreate) -> bool {
+    let ops = module.all_ops(module.root());
+    let on_ring = |op: Op| rings::operated_on(module, op) == Some(ring);
+    let commit = ops.iter().find(|&&op| ttg::RingCommit::cast(module, op).is_some() && on_ring(op));
+    let Some(place) = commit.map(|&op| rings::place(module, op)).filter(|place| !place.is_empty()) else {
+        return false;
+    };
+    let mut waits = ops.iter().filter(|&&op| module.regions(op).is_empty() && guards::may_wait(module, op));
+    waits.all(|&op| rings::place(module, op) != place || ttg::RingAcquire::cast(module, op).is_some() && on_ring(op))
 }
 
 /// Whether the slot that a dot reads is released, as the program stands, before the dot.

@@ -10,7 +10,7 @@
 //! Only rings whose ends are different warps are left here ([`order_rings`](super::order_rings)). Each part of a field is copied to once between the
 //! acquire of a slot and its commit, in their block: copies have no order among themselves. What is loaded is used for nothing else, and
 //! copied where it was stored: nothing between writes memory, but a wait for the slot may stand there. Elements that a store's mask leaves out have no value
-//! in a slot that has been acquired anew: a copy makes them zero.
+//! in a slot that has been acquired anew: a copy makes them zero. A field that the writer's own warps read is filled by stores: nobody of them waits for copies.
 //!
 //! The rings are marked as the kernel's own for the passes behind, which make others.
 //!
@@ -94,6 +94,10 @@ impl Store {
 /// What fills a field, if these are such stores, of parts that are apart between an acquire and its commit.
 fn stores(module: &Module, ring: &Ring, alloc: ttg::LocalAlloc) -> Option<Vec<Store>> {
     let users = buffer_users(module, alloc.result(module));
+    let reads_back = |&op: &Op| rings::reads(module, op, alloc) && rings::place(module, op) == ring.writer;
+    if users.iter().any(reads_back) {
+        return None;
+    }
     let mut stores: Vec<Store> = Vec::new();
     let mut acquires: Vec<ttg::RingAcquire> = Vec::new();
     // What a mask leaves out may be what somebody has put there at another time.

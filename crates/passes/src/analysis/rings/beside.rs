@@ -5,10 +5,10 @@ use rustc_hash::FxHashSet;
 use tilewright_ir::dialect::{scf, tt};
 use tilewright_ir::effects::resource;
 use tilewright_ir::opdef::{Access, Completion, Resource};
-use tilewright_ir::{Module, Op, TypeKind, Value};
+use tilewright_ir::{Module, Op, Opcode, TypeKind, Value};
 
 use super::{Place, of_buffer, place};
-use crate::analysis::{global_bases, local_pointers, scope};
+use crate::analysis::{calls, global_bases, local_pointers, scope};
 use crate::transform::allocate_shared::allocation;
 
 /// Memory that operations touch: buffers by what allocates them, global memory by its bases.
@@ -16,7 +16,7 @@ use crate::transform::allocate_shared::allocation;
 struct Touched {
     read: FxHashSet<Value>,
     written: FxHashSet<Value>,
-    /// Somewhere in shared memory, by a pointer of which it is not known where it leads.
+    /// Somewhere, by a pointer of which it is not known where it leads, or by code of the author's own.
     anywhere: bool,
 }
 
@@ -28,11 +28,15 @@ impl Touched {
         };
     }
 
+    fn is_any(&self) -> bool {
+        self.anywhere || !self.read.is_empty() || !self.written.is_empty()
+    }
+
     /// Whether one of both writes what the other one touches.
     fn meets(&self, other: &Touched) -> bool {
         let meets = |a: &FxHashSet<Value>, b: &FxHashSet<Value>| !a.is_disjoint(b);
-        self.anywhere
-            || other.anywhere
+        self.anywhere && other.is_any()
+            || other.anywhere && self.is_any()
             || meets(&self.written, &other.written)
             || meets(&self.written, &other.read)
             || meets(&self.read, &other.written)
@@ -73,6 +77,9 @@ fn touch(module: &Module, op: Op, touched: &mut Touched) {
             touched.add(base, access);
         }
     }
+    // Nobody knows where the author's own code goes.
+    touched.anywhere |=
+        is_own_code(module, op) || calls::runs(module, op, |inner| is_own_code(module, inner));
     if tt::Call::cast(module, op).is_some() {
         for &given in module.operands(op) {
             shared(module, given, Access::Write, touched);
@@ -88,6 +95,19 @@ fn touch(module: &Module, op: Op, touched: &mut Touched) {
         for &v in operands.map_or(&[][..], |group| module.operand_group(op, group)) {
             shared(module, v, effect.access, touched);
         }
+    }
+}
+
+fn is_own_code(module: &Module, op: Op) -> bool {
+    match module.opcode(op) {
+        Some(Opcode::Tt(tt::Kind::ElementwiseInlineAsm)) => {
+            tt::ElementwiseInlineAsm(op).accesses_memory(module)
+        }
+        Some(Opcode::Tt(tt::Kind::RawCall)) => module.operands(op).iter().any(|&v| {
+            let ty = module.value_type(v);
+            module.is_ptr(ty) || matches!(module.type_kind(ty), TypeKind::MemDesc { .. })
+        }),
+        _ => false,
     }
 }
 

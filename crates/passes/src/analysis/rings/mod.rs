@@ -15,7 +15,7 @@ mod beside;
 pub mod guards;
 pub mod position;
 
-use tilewright_ir::dialect::ttg;
+use tilewright_ir::dialect::{tt, ttg};
 use tilewright_ir::effects::resource;
 use tilewright_ir::opdef::{Access, Completion, Proxy, Resource};
 use tilewright_ir::{Builder, Diagnostic, Module, Op, Opcode, Shape, Type, TypeKind, Value, marks};
@@ -170,6 +170,16 @@ pub fn waits_at_mbarrier(module: &Module, op: Op) -> bool {
 fn waited_for(module: &Module, op: Op) -> Option<Ring> {
     let wait = ttg::RingWait::cast(module, op)?;
     Ring::of(module, create_of(module, wait.ring(module))?).ok()
+}
+
+/// Whether the one who fills a slot of `late` has filled one of `ring` before, each time. Then a reader may wait for the latter before it gives the former back.
+pub(crate) fn is_filled_before(module: &Module, ring: ttg::RingCreate, late: ttg::RingCreate) -> bool {
+    let all = module.all_ops(module.root());
+    let on = |ring| all.iter().copied().filter(move |&op| operated_on(module, op) == Some(ring));
+    let commits: Vec<Op> = on(ring).filter(|&op| ttg::RingCommit::cast(module, op).is_some()).collect();
+    let acquires: Vec<Op> = on(late).filter(|&op| ttg::RingAcquire::cast(module, op).is_some()).collect();
+    let (&[commit], &[acquire]) = (&commits[..], &acquires[..]) else { return false };
+    module.parent_block(commit) == module.parent_block(acquire) && module.is_before(commit, acquire)
 }
 
 /// Builds a ring with one reader.
@@ -442,11 +452,21 @@ pub(crate) fn lies_in(module: &Module, value: Value, alloc: ttg::LocalAlloc) -> 
 
 /// Whether an operation writes to a buffer.
 pub(crate) fn writes(module: &Module, op: Op, alloc: ttg::LocalAlloc) -> bool {
+    touches(module, op, alloc, Access::Write)
+}
+
+/// Whether an operation reads a buffer, or hands it to a function.
+pub(crate) fn reads(module: &Module, op: Op, alloc: ttg::LocalAlloc) -> bool {
+    let calls = tt::Call::cast(module, op).is_some();
+    calls || touches(module, op, alloc, Access::Read)
+}
+
+fn touches(module: &Module, op: Op, alloc: ttg::LocalAlloc, access: Access) -> bool {
     let Some(def) = module.def(op) else { return true };
     def.effects.iter().any(|e| {
         let group = e.operand.and_then(|name| def.group(name));
         resource(module, op, e) == Resource::Shared
-            && e.access == Access::Write
+            && e.access == access
             && group.is_some_and(|g| module.operand_group(op, g).iter().any(|&v| lies_in(module, v, alloc)))
     })
 }

@@ -127,7 +127,7 @@ impl Late {
         let may_be_late = !is_own(module, ring) || {
             let mut rest = ops.iter().filter(|&op| !unit.contains(op));
             rest.all(|&op| match rings::operated_on(module, op) {
-                Some(other) => is_of_reader(module, op) && is_filled_before(module, other, ring),
+                Some(other) => is_of_reader(module, op) && rings::is_filled_before(module, other, ring),
                 None => touches_fields_alone(module, op),
             })
         };
@@ -238,16 +238,6 @@ fn is_own(module: &Module, ring: ttg::RingCreate) -> bool {
 /// Whether an operation on a ring is a reader's.
 fn is_of_reader(module: &Module, op: Op) -> bool {
     ttg::RingWait::cast(module, op).is_some() || ttg::RingRelease::cast(module, op).is_some()
-}
-
-/// Whether the one who fills a slot of `late` has filled one of `ring` before, each time. Then a reader may wait for the latter before it gives the former back.
-fn is_filled_before(module: &Module, ring: ttg::RingCreate, late: ttg::RingCreate) -> bool {
-    let all = module.all_ops(module.root());
-    let on = |ring| all.iter().copied().filter(move |&op| rings::operated_on(module, op) == Some(ring));
-    let commits: Vec<Op> = on(ring).filter(|&op| ttg::RingCommit::cast(module, op).is_some()).collect();
-    let acquires: Vec<Op> = on(late).filter(|&op| ttg::RingAcquire::cast(module, op).is_some()).collect();
-    let (&[commit], &[acquire]) = (&commits[..], &acquires[..]) else { return false };
-    module.parent_block(commit) == module.parent_block(acquire) && module.is_before(commit, acquire)
 }
 
 /// Whether an operation, and those in it, touch no memory but fields of rings, and what nobody writes. Anything else may have been written before the commit that a late wait
