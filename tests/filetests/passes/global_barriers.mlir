@@ -655,3 +655,35 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
+// -----
+// A function is given an address as a number, and stores there; another one is given it and does nothing with it.
+// RUN: -global-barriers
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func private @put(%a: i64, %v: i32) attributes {noinline = true} {
+    %p = tt.int_to_ptr %a : i64 -> !tt.ptr<i32>
+    tt.store %p, %v : !tt.ptr<i32>
+    tt.return
+  }
+  tt.func private @beside(%a: i64, %v: i32, %p: !tt.ptr<i32>) attributes {noinline = true} {
+    tt.store %p, %v : !tt.ptr<i32>
+    tt.return
+  }
+  // CHECK: tt.func public
+  tt.func public @f(%a: i64, %y: !tt.ptr<i32>) {
+    %c4 = arith.constant 4 : i64
+    %p = tt.int_to_ptr %a : i64 -> !tt.ptr<i32>
+    %next = arith.addi %a, %c4 : i64
+    // CHECK: tt.load
+    // CHECK-NEXT: tt.call @beside
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.call @put
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.load
+    %v = tt.load %p : !tt.ptr<i32>
+    tt.call @beside(%next, %v, %y) : (i64, i32, !tt.ptr<i32>) -> ()
+    tt.call @put(%next, %v) : (i64, i32) -> ()
+    %w = tt.load %p : !tt.ptr<i32>
+    tt.store %y, %w : !tt.ptr<i32>
+    tt.return
+  }
+}

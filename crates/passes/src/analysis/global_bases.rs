@@ -90,7 +90,8 @@ fn is_address(module: &Module, value: Value) -> bool {
     module.is_ptr(ty) || matches!(module.type_kind(ty), TypeKind::TensorDesc { .. })
 }
 
-/// The bases of what an operation itself reads (or writes) of global memory. A call does what its callee does, to all that it is given.
+/// The bases of what an operation itself reads (or writes) of global memory. A call does what its callee does, to all that it is given: by numbers, too, if
+/// there such become addresses.
 pub fn touched(module: &Module, op: Op, access: Access) -> Vec<Value> {
     use ttng::Kind as K;
     // Tensor maps are not what a program works on.
@@ -100,13 +101,12 @@ pub fn touched(module: &Module, op: Op, access: Access) -> Vec<Value> {
         return Vec::new();
     }
     if tt::Call::cast(module, op).is_some() {
-        let does = |inner| does(module, inner, access);
-        let given = module.operands(op).iter().copied().filter(|&v| is_address(module, v));
-        return if calls::runs(module, op, does) {
-            unique(given.flat_map(|v| bases(module, v)))
-        } else {
-            Vec::new()
-        };
+        if !calls::runs(module, op, |inner| does(module, inner, access)) {
+            return Vec::new();
+        }
+        let by_numbers = calls::runs(module, op, |inner| tt::IntToPtr::cast(module, inner).is_some());
+        let leads = |&v: &Value| is_address(module, v) || by_numbers && !is_constant(module, v);
+        return unique(module.operands(op).iter().copied().filter(leads).flat_map(|v| bases(module, v)));
     }
     let Some(def) = module.def(op) else { return Vec::new() };
     let effects =

@@ -22,8 +22,8 @@
 //! An atomic operation of the whole program that releases (PTX ISA, "Memory Consistency Model") is made by one thread for all: a
 //! barrier stands before it, so that what the others wrote is visible with it.
 //!
-//! A call loads and stores through all pointers that it is given, if its function loads or stores. The barrier stands before the call, so that a function finds
-//! all settled.
+//! A call loads and stores through all pointers that it is given, if its function loads or stores, and through numbers, if it makes pointers of such. The barrier
+//! stands before the call, so that a function finds all settled.
 //!
 //! Where layouts are those of warps, [`distribute_to_warps`](super::distribute_to_warps) places these barriers, while layouts say who has
 //! copies. There a warp loads what the instruction of a dot wants, whoever has stored it: a barrier stands before a load, too, that other warps
