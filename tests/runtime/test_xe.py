@@ -58,6 +58,18 @@ def functions(x, y, LIBRARY: tl.constexpr):
     )
 
 
+@triton.jit
+def in_place(x, N: tl.constexpr):
+    at = tl.arange(0, N)
+    tl.store(x + at, tl.load(x + at) * 3 + 1)
+
+
+@triton.jit
+def tile_in_place(x, M: tl.constexpr, N: tl.constexpr):
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    tl.store(x + at, tl.load(x + at) * 3 + 1)
+
+
 def run(*arguments, **variables):
     environment = {**os.environ, **variables}
     return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, env=environment)
@@ -100,6 +112,26 @@ def test_functions(xesim):
     np.testing.assert_allclose(y, np.floor(x) + np.sin(x.astype(np.float64)), rtol=1e-6, atol=1e-6)
     functions[(1,)](x, y, LIBRARY=True)
     np.testing.assert_array_equal(y, (x.astype(np.float64) * 3 + 1).astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    "shape, num_warps",
+    [((33,), 1), ((24,), 1), ((5,), 1), ((100,), 1), ((16,), 4), ((8, 8), 1), ((16, 8), 4), ((3, 5), 1)],
+)
+def test_lanes_that_hold_copies_load_before_one_of_them_stores(xesim, shape, num_warps):
+    x = np.arange(np.prod(shape), dtype=np.int32)
+    (in_place if len(shape) == 1 else tile_in_place)[(1,)](x, *shape, num_warps=num_warps)
+    np.testing.assert_array_equal(x, np.arange(x.size) * 3 + 1)
+
+
+def test_lanes_of_a_warp_wait_for_each_other_by_no_instruction():
+    """A sub-group is a thread of the hardware: its barrier is for the compiler."""
+    options = ["--signature", "*i32:16", "--constexpr", "N=24", "--num-warps", "1"]
+    done = run("inspect", f"{__file__}::in_place", "--target", "xe:pvc", *options, "--json")
+    assert done.returncode == 0, done.stderr
+    instructions = json.loads(done.stdout)["instructions"]
+    assert any(name.startswith("store.ugm") for name in instructions)
+    assert not any("fence" in name or name == "sync.bar" for name in instructions), instructions
 
 
 def test_what_is_out_of_bounds_is_reported(xesim):

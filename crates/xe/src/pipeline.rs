@@ -87,6 +87,10 @@ pub static PASSES: &[Row] = &[
         pass: keep_in_step::PASS,
         why: "which loops have barriers is known: a split one must not meet another",
     },
+    Row {
+        pass: global_barriers::PASS,
+        why: "lanes hold copies, too, of blocks with fewer columns: what one of them stores all may still load",
+    },
 ];
 
 /// Thread by thread.
@@ -130,4 +134,5 @@ pub const LOWERED: &[Property] = &[
     Property::TargetSized,
     Property::SharedPlaced,
     Property::BarriersPlaced,
+    Property::GlobalBarriersPlaced,
 ];

@@ -687,3 +687,28 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
+// -----
+// Lanes of a warp that hold copies: of 8 elements each is loaded by two of 16, of 16 by one.
+// RUN: -target=xe:pvc -num-warps=4 -global-barriers
+#blocked = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 16], warpsPerCTA = [1, 1], order = [1, 0]}>
+#columns = #ttg.slice<{dim = 0, parent = #blocked}>
+module attributes {tt.warp_level = 4 : i32, ttg.level = "lane", "ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.target = "xe:pvc", "ttg.threads-per-warp" = 16 : i32, "ttg.total-num-warps" = 4 : i32} {
+  tt.func public @f(%x: !tt.ptr<i32>, %y: !tt.ptr<i32>) {
+    %few = tt.make_range {end = 8 : i32, start = 0 : i32} : tensor<8xi32, #columns>
+    %to_few = tt.splat %x : !tt.ptr<i32> -> tensor<8x!tt.ptr<i32>, #columns>
+    %p = tt.addptr %to_few, %few : tensor<8x!tt.ptr<i32>, #columns>, tensor<8xi32, #columns>
+    %all = tt.make_range {end = 16 : i32, start = 0 : i32} : tensor<16xi32, #columns>
+    %to_all = tt.splat %y : !tt.ptr<i32> -> tensor<16x!tt.ptr<i32>, #columns>
+    %q = tt.addptr %to_all, %all : tensor<16x!tt.ptr<i32>, #columns>, tensor<16xi32, #columns>
+    // CHECK: tt.load
+    // CHECK-NEXT: tt.load
+    // CHECK-NEXT: tt.store
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.store
+    %a = tt.load %p {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<8x!tt.ptr<i32>, #columns>
+    %b = tt.load %q {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<16x!tt.ptr<i32>, #columns>
+    tt.store %q, %b {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<16x!tt.ptr<i32>, #columns>
+    tt.store %p, %a {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<8x!tt.ptr<i32>, #columns>
+    tt.return
+  }
+}

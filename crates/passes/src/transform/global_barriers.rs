@@ -27,7 +27,8 @@
 //!
 //! Where layouts are those of warps, [`distribute_to_warps`](super::distribute_to_warps) places these barriers, while layouts say who has
 //! copies. There a warp loads what the instruction of a dot wants, whoever has stored it: a barrier stands before a load, too, that other warps
-//! than those of a store before it may make.
+//! than those of a store before it may make. Behind [`distribute_to_lanes`](super::distribute_to_lanes) the threads are the lanes of a
+//! warp, and the barriers that are missing yet are those of one.
 //!
 //! Why behind [`membar`](super::membar): its barriers, and those inside operations with scratch, settle this too.
 //!
