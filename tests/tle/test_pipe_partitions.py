@@ -1197,3 +1197,46 @@ def test_a_writer_reads_what_it_fills(device, how, read):
     scaled[(1,)](device.array(x), out, n, how, read, block, num_warps=2)
     want = 2 * x + np.repeat(x.reshape(n, block).sum(1), block)
     np.testing.assert_array_equal(device.numpy(out), want)
+
+
+@triton.jit
+def take(writer, x_desc, x_ptr, n, HOW: tl.constexpr, BEFORE: tl.constexpr, B: tl.constexpr):
+    at = tl.arange(0, B)
+    for k in range(n):
+        slot = writer.acquire(k)
+        if HOW == "blocks":
+            tle.gpu.copy(x_desc, slot.x, [B], [k * B])
+        else:
+            tle.gpu.copy(x_ptr + k * B + at, slot.x, [B])
+        if BEFORE:
+            tl.store(x_ptr + k * B + at, at * 0)
+        writer.commit(k)
+        if not BEFORE:
+            tl.store(x_ptr + k * B + at, at * 0)
+
+
+@triton.jit
+def taken(x_ptr, out_ptr, n, HOW: tl.constexpr, BEFORE: tl.constexpr, B: tl.constexpr):
+    x_desc = tl.make_tensor_descriptor(x_ptr, [n * B], [1], [B])
+    pipe = tle.pipe(capacity=2, x=tle.gpu.alloc([2, B], dtype=tl.int32))
+    tle.gpu.warp_specialize(
+        [
+            (consume, (pipe.reader(), out_ptr, n, 2, B)),
+            (take, (pipe.writer(), x_desc, x_ptr, n, HOW, BEFORE, B)),
+        ],
+        [2],
+        [40],
+    )
+
+
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize("how", ["blocks", "copies"])
+def test_a_writer_clears_what_it_has_taken(device, how, before):
+    n, block = 3, 128
+    x, out = np.arange(n * block, dtype=np.int32), device.zeros(n * block, np.int32)
+    left = device.array(x.copy())
+    taken[(1,)](left, out, n, how, before, block, num_warps=2)
+    rows = x.reshape(n, block)
+    want = rows[:, ::-1] * 2 + rows.sum(1, keepdims=True)
+    np.testing.assert_array_equal(device.numpy(out), want.ravel())
+    np.testing.assert_array_equal(device.numpy(left), 0 * x)

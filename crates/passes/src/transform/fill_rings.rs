@@ -11,6 +11,7 @@
 //! acquire of a slot and its commit, in their block: copies have no order among themselves. What is loaded is used for nothing else, and
 //! copied where it was stored: nothing between writes memory, but a wait for the slot may stand there. Elements that a store's mask leaves out have no value
 //! in a slot that has been acquired anew: a copy makes them zero. A field that the writer's own warps read is filled by stores: nobody of them waits for copies.
+//! So is one of what they write, from the same base: a copy could find what they store behind it.
 //!
 //! The rings are marked as the kernel's own for the passes behind, which make others.
 //!
@@ -29,7 +30,7 @@ use tilewright_ir::dialect::{tt, ttg};
 use tilewright_ir::effects::effects;
 use tilewright_ir::{AttrKind, Builder, Diagnostic, Module, Op, Value, marks};
 
-use crate::analysis::local_pointers;
+use crate::analysis::{global_bases, local_pointers, scope};
 use crate::analysis::rings::{self, Ring, guards};
 use crate::hopper::tma;
 use crate::pass::{Pass, Property};
@@ -56,8 +57,15 @@ pub fn run(module: &mut Module, async_copy: bool) -> Result<(), Diagnostic> {
         let mark = module.attr(AttrKind::Unit);
         module.set_attr(op, marks::PIPE, mark);
         let ring = Ring::of(module, create)?;
+        let written = written_by_writer(module, &ring);
+        let is_written = |m: &Module, store: &Store| {
+            source(m, store).is_some_and(|load| global_bases::may_read(m, load, &written))
+        };
         for field in &ring.fields {
             let Some(stores) = stores(module, &ring, field.alloc) else { continue };
+            if stores.iter().any(|store| is_written(module, store)) {
+                continue;
+            }
             let blocks: Option<Vec<_>> = stores.iter().map(|s| block(module, s)).collect();
             if let Some(blocks) = blocks {
                 stores.into_iter().zip(blocks).for_each(|(store, load)| copy_block(module, &store, load));
@@ -70,6 +78,16 @@ pub fn run(module: &mut Module, async_copy: bool) -> Result<(), Diagnostic> {
         }
     }
     Ok(())
+}
+
+/// The bases of what the warps of a ring's writer write of global memory.
+fn written_by_writer(module: &Module, ring: &Ring) -> Vec<Value> {
+    let ops = scope::function(module, ring.create.0).map_or(vec![], |f| module.all_ops(f));
+    let own: Vec<Op> = ops
+        .into_iter()
+        .filter(|&op| module.regions(op).is_empty() && rings::place(module, op) == ring.writer)
+        .collect();
+    global_bases::written(module, &own)
 }
 
 /// A store of all elements of a view.
@@ -94,8 +112,7 @@ impl Store {
 /// What fills a field, if these are such stores, of parts that are apart between an acquire and its commit.
 fn stores(module: &Module, ring: &Ring, alloc: ttg::LocalAlloc) -> Option<Vec<Store>> {
     let users = buffer_users(module, alloc.result(module));
-    let reads_back = |&op: &Op| rings::reads(module, op, alloc) && rings::place(module, op) == ring.writer;
-    if users.iter().any(reads_back) {
+    if users.iter().any(|&op| rings::reads(module, op, alloc) && is_of_writer(module, ring, op)) {
         return None;
     }
     let mut stores: Vec<Store> = Vec::new();
@@ -132,6 +149,15 @@ fn stores(module: &Module, ring: &Ring, alloc: ttg::LocalAlloc) -> Option<Vec<St
     let meets = |store: &Store| of_others.iter().any(|&op| guards::overlaps(module, op, store.dst));
     let masked = stores.iter().any(|store| tt::Store::cast(module, store.op).is_some());
     (!(stores.is_empty() || masked && kept || stores.iter().any(meets))).then_some(stores)
+}
+
+/// Whether the writer's own warps run an operation, and not because they have waited for a slot as a reader.
+fn is_of_writer(module: &Module, ring: &Ring, op: Op) -> bool {
+    let around = std::iter::successors(Some(op), |&op| module.parent_op(op));
+    let mut before = around.flat_map(|op| std::iter::successors(module.prev_op(op), |&op| module.prev_op(op)));
+    let last = before.find(|op| ring.uses.contains(op));
+    let waited = last.is_some_and(|op| ttg::RingWait::cast(module, op).is_some());
+    rings::place(module, op) == ring.writer && !waited
 }
 
 /// The load of a block that a store puts into a slot, if the copy engine can put it there.
