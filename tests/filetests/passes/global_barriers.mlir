@@ -712,3 +712,29 @@ module attributes {tt.warp_level = 4 : i32, ttg.level = "lane", "ttg.num-ctas" =
     tt.return
   }
 }
+// -----
+// What lanes load as a row, one of them stores element by element: by the second store what another has loaded. A whole row that is stored wants no barrier (of warps it had one), nor do two stores.
+// RUN: -target=xe:pvc -num-warps=1 -global-barriers
+#blocked = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 16], warpsPerCTA = [1, 1], order = [1, 0]}>
+module attributes {tt.warp_level = 1 : i32, ttg.level = "lane", "ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.target = "xe:pvc", "ttg.threads-per-warp" = 16 : i32, "ttg.total-num-warps" = 1 : i32} {
+  tt.func public @f(%x: !tt.ptr<i32>, %one: tensor<1x1xi32, #blocked>) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c4 = arith.constant 4 : i32
+    %c64 = arith.constant 64 : i32
+    %pitch = arith.constant 64 : i64
+    %step = arith.constant 1 : i64
+    %rows = tt.make_tensor_descriptor %x, [%c4, %c64], [%pitch, %step] : <i32>, <tensor<1x16xi32>>
+    %elements = tt.make_tensor_descriptor %x, [%c4, %c64], [%pitch, %step] : <i32>, <tensor<1x1xi32>>
+    // CHECK: tt.descriptor_load
+    // CHECK-NEXT: tt.descriptor_store
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: tt.descriptor_store
+    // CHECK-NEXT: tt.descriptor_store
+    %row = tt.descriptor_load %rows[%c0, %c0] : !tt.tensordesc<tensor<1x16xi32>> -> tensor<1x16xi32, #blocked>
+    tt.descriptor_store %rows[%c1, %c0], %row : !tt.tensordesc<tensor<1x16xi32>>, tensor<1x16xi32, #blocked>
+    tt.descriptor_store %elements[%c0, %c0], %one : !tt.tensordesc<tensor<1x1xi32>>, tensor<1x1xi32, #blocked>
+    tt.descriptor_store %elements[%c0, %c1], %one : !tt.tensordesc<tensor<1x1xi32>>, tensor<1x1xi32, #blocked>
+    tt.return
+  }
+}

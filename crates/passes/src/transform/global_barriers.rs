@@ -27,8 +27,9 @@
 //!
 //! Where layouts are those of warps, [`distribute_to_warps`](super::distribute_to_warps) places these barriers, while layouts say who has
 //! copies. There a warp loads what the instruction of a dot wants, whoever has stored it: a barrier stands before a load, too, that other warps
-//! than those of a store before it may make. Behind [`distribute_to_lanes`](super::distribute_to_lanes) the threads are the lanes of a
-//! warp, and the barriers that are missing yet are those of one.
+//! than those of a store before it may make. Behind [`distribute_to_lanes`](super::distribute_to_lanes) what is
+//! missing yet is a barrier of the warp where lanes hold copies, one of which stores: all else has been settled with warps for threads, and lanes have the same columns of blocks
+//! that have one for each.
 //!
 //! Why behind [`membar`](super::membar): its barriers, and those inside operations with scratch, settle this too.
 //!
@@ -49,6 +50,7 @@ use super::membar::waits_inside;
 use crate::analysis::distinct::{Distinct, Touched};
 use crate::analysis::tile_layout::layout_of;
 use crate::analysis::{global_bases, scope, waiting};
+use crate::level::Level;
 use crate::pass::{Pass, Property};
 
 /// The pass.
@@ -74,7 +76,8 @@ pub fn run(module: &mut Module) {
 pub fn missing(module: &Module) -> Vec<Op> {
     let distinct = Distinct::new(module);
     let read = FxHashSet::default();
-    let mut walk = Walk { module, found: Vec::new(), bases: RefCell::default(), read, distinct };
+    let of_lanes = Level::of(module) == Some(Level::Lane);
+    let mut walk = Walk { module, found: Vec::new(), bases: RefCell::default(), read, distinct, of_lanes };
     for func in module.block_ops(module.body()) {
         let ops = module.all_ops(func);
         walk.read = ops.iter().flat_map(|&op| global_bases::touched(module, op, Access::Read)).collect();
@@ -169,6 +172,8 @@ struct Walk<'m> {
     /// The bases from which the function loads.
     read: FxHashSet<Value>,
     distinct: Distinct<'m>,
+    /// Whether warps have been settled, and only copies of their lanes have not.
+    of_lanes: bool,
 }
 
 impl Walk<'_> {
@@ -302,6 +307,9 @@ impl Walk<'_> {
         if atomic || !mine.iter().any(|base| others.contains(base)) {
             return false;
         }
+        if self.of_lanes && !self.is_of_copies(first.op, second) {
+            return false;
+        }
         let same = self.places(first.op).is_some_and(|places| Some(places) == self.places(second))
             && self.are_distinct(first, second);
         let touched = (self.touched(first.op), self.touched(second));
@@ -313,7 +321,8 @@ impl Walk<'_> {
     /// stores alone are two parts of it.
     fn stores_again(&self, op: Op, pending: &Pending) -> bool {
         let bases = self.bases_of(op);
-        bases.iter().any(|base| self.read.contains(base)) && pending.stores.iter().any(|&store| self.meet(store, op))
+        bases.iter().any(|base| self.read.contains(base))
+            && pending.stores.iter().any(|&store| self.meet(store, op))
     }
 
     /// What an operation touches by pointers.
@@ -429,12 +438,32 @@ impl Walk<'_> {
         of_warps && stored != Stored::Nobody && (copies || encoding.map(Stored::By) != Some(stored))
     }
 
+    /// Whether lanes have copies of what one of two operations touches, of which one loads. (By two stores one lane stores each.)
+    fn is_of_copies(&self, first: Op, second: Op) -> bool {
+        let m = self.module;
+        let stores = |op: Op| {
+            let kind = m.opcode(op);
+            matches!(kind, Some(Opcode::Tt(tt::Kind::Store | tt::Kind::DescriptorStore)))
+        };
+        let has_copies = |op: Op| {
+            let mut tensors = m.operands(op).iter().chain(m.results(op));
+            let tensor = tensors.find(|&&v| m.is_tensor(m.value_type(v)));
+            tensor.is_none_or(|&v| self.are_copies(op, v))
+        };
+        !(stores(first) && stores(second)) && (has_copies(first) || has_copies(second))
+    }
+
     /// Whether several threads load one element.
     fn loads_copies(&self, load: Op) -> bool {
+        self.are_copies(load, self.module.result(load))
+    }
+
+    /// Whether several threads hold each element of an operation's tensor.
+    fn are_copies(&self, op: Op, tensor: Value) -> bool {
         let m = self.module;
-        layout_of(m, m.result(load)).is_none_or(|layout| {
+        layout_of(m, tensor).is_none_or(|layout| {
             let free = layout.free_variable_masks();
-            free.lane | free.warp != 0 || layout.num_warps() < scope::num_warps(m, load)
+            free.lane | free.warp != 0 || layout.num_warps() < scope::num_warps(m, op)
         })
     }
 
