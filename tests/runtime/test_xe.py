@@ -88,6 +88,14 @@ def test_vectors(xesim):
     assert (kernel.metadata.target.name, kernel.metadata.target.warp_size) == ("xe:pvc", 16)
 
 
+@pytest.mark.parametrize("num_warps", [1, 4])
+def test_long_vectors(xesim, num_warps):
+    # More than 1024 elements a warp.
+    x = np.arange(2048 * num_warps, dtype=np.int32)
+    in_place[(1,)](x, x.size, num_warps=num_warps)
+    np.testing.assert_array_equal(x, np.arange(x.size) * 3 + 1)
+
+
 def test_rows(xesim):
     x = np.random.default_rng(0).standard_normal((3, 200)).astype(np.float32)
     y = np.zeros_like(x)

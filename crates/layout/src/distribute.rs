@@ -113,15 +113,20 @@ fn row_major(rank: usize) -> SmallVec<[u8; 4]> {
 
 /// Checks a per-dimension list of an encoding: one power of two per dimension.
 fn check_powers(what: &str, values: &[u32], rank: usize) -> Result<()> {
+    check_powers_up_to(what, values, rank, 1 << 10)
+}
+
+/// The same with another largest number.
+fn check_powers_up_to(what: &str, values: &[u32], rank: usize, most: u32) -> Result<()> {
     if values.len() != rank {
         return Err(LayoutError::new(format!(
             "{what} has {} entries, the tensor has rank {rank}",
             values.len()
         )));
     }
-    match values.iter().find(|&&v| !v.is_power_of_two() || v > 1 << 10) {
+    match values.iter().find(|&&v| !v.is_power_of_two() || v > most) {
         Some(v) if v.is_power_of_two() => {
-            Err(LayoutError::new(format!("{what} {values:?}: {v} is more than 1024")))
+            Err(LayoutError::new(format!("{what} {values:?}: {v} is more than {most}")))
         }
         Some(v) => Err(LayoutError::new(format!("{what} {values:?}: {v} is not a power of two"))),
         None => Ok(()),
@@ -177,7 +182,7 @@ fn blocked(
 }
 
 fn warp_blocked(per_warp: &[u32], warps: &[u32], order: &[u32], rank: usize) -> Result<CtaTile> {
-    check_powers("blocked encoding: sizePerWarp", per_warp, rank)?;
+    check_powers_up_to("blocked encoding: sizePerWarp", per_warp, rank, 1 << 16)?;
     check_powers("blocked encoding: warpsPerCTA", warps, rank)?;
     check_product("blocked encoding: sizePerWarp", per_warp, 1 << 16)?;
     check_product("blocked encoding: warpsPerCTA", warps, 64)?;

@@ -578,7 +578,9 @@ fn fills_alone(module: &Module, ring: ttg::RingCreate) -> bool {
         return false;
     };
     let mut waits = ops.iter().filter(|&&op| module.regions(op).is_empty() && guards::may_wait(module, op));
-    waits.all(|&op| rings::place(module, op) != place || ttg::RingAcquire::cast(module, op).is_some() && on_ring(op))
+    waits.all(|&op| {
+        rings::place(module, op) != place || ttg::RingAcquire::cast(module, op).is_some() && on_ring(op)
+    })
 }
 
 /// Whether the slot that a dot reads is released, as the program stands, before the dot.

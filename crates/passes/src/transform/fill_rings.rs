@@ -30,8 +30,8 @@ use tilewright_ir::dialect::{tt, ttg};
 use tilewright_ir::effects::effects;
 use tilewright_ir::{AttrKind, Builder, Diagnostic, Module, Op, Value, marks};
 
-use crate::analysis::{global_bases, local_pointers, scope};
 use crate::analysis::rings::{self, Ring, guards};
+use crate::analysis::{global_bases, local_pointers, scope};
 use crate::hopper::tma;
 use crate::pass::{Pass, Property};
 use crate::transform::allocate_shared::buffer_users;
@@ -154,7 +154,8 @@ fn stores(module: &Module, ring: &Ring, alloc: ttg::LocalAlloc) -> Option<Vec<St
 /// Whether the writer's own warps run an operation, and not because they have waited for a slot as a reader.
 fn is_of_writer(module: &Module, ring: &Ring, op: Op) -> bool {
     let around = std::iter::successors(Some(op), |&op| module.parent_op(op));
-    let mut before = around.flat_map(|op| std::iter::successors(module.prev_op(op), |&op| module.prev_op(op)));
+    let mut before =
+        around.flat_map(|op| std::iter::successors(module.prev_op(op), |&op| module.prev_op(op)));
     let last = before.find(|op| ring.uses.contains(op));
     let waited = last.is_some_and(|op| ttg::RingWait::cast(module, op).is_some());
     rings::place(module, op) == ring.writer && !waited
