@@ -160,3 +160,53 @@ def test_a_release_before_its_product(device):
     for t in range(n):
         want = np.maximum(want + q.astype(np.float32) @ x[t], q.astype(np.float32) @ y[t].astype(np.float32))
     np.testing.assert_array_equal(device.numpy(out), want)
+
+
+@triton.jit
+def fill_with_weights_ahead(rows, weights, a_ptr, b_ptr, n, AHEAD: tl.constexpr):
+    """Weights are there as far ahead as there are slots."""
+    for t in range(AHEAD):
+        fill(weights, b_ptr, t)
+    fill(rows, a_ptr, 0)
+    for t in range(n):
+        if t + AHEAD < n:
+            fill(weights, b_ptr, t + AHEAD)
+        if t + 1 < n:
+            fill(rows, a_ptr, t + 1)
+
+
+@triton.jit
+def add_products(rows, weights, out_ptr, n, M: tl.constexpr):
+    total = tl.zeros([M, 64], tl.float32)
+    for t in range(n):
+        x, y = rows.wait(t).slot.x, weights.wait(t).slot.x
+        total = tl.dot(x.load(), y.load(), total)
+        rows.release(t)
+        weights.release(t)
+    tl.store(out_ptr + block(M, 64), total)
+
+
+@triton.jit
+def weights_ahead(a_ptr, b_ptr, out_ptr, n, SLOTS: tl.constexpr, M: tl.constexpr):
+    rows = tle.pipe(capacity=2, name="rows", x=tle.gpu.alloc([2, M, 64], dtype=tl.float16))
+    weights = tle.pipe(capacity=SLOTS, name="weights", x=tle.gpu.alloc([SLOTS, 64, 64], dtype=tl.float16))
+    tle.gpu.warp_specialize(
+        [
+            (add_products, (rows.reader(), weights.reader(), out_ptr, n, M)),
+            (fill_with_weights_ahead, (rows.writer(), weights.writer(), a_ptr, b_ptr, n, SLOTS)),
+        ],
+        [4],
+        [40],
+    )
+
+
+@pytest.mark.parametrize("slots", [2, 3])
+def test_weights_that_are_ahead(device, slots):
+    # Rows are filled when the next weights are, whose slot the product under way still reads.
+    n, m = 5, 64
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-2, 3, (n, m, 64)).astype(np.float16) for _ in range(2))
+    out = device.zeros((m, 64), np.float32)
+    weights_ahead[(1,)](device.array(a), device.array(b), out, n, slots, m, num_warps=4)
+    want = sum(x.astype(np.float32) @ y.astype(np.float32) for x, y in zip(a, b, strict=True))
+    np.testing.assert_array_equal(device.numpy(out), want)
