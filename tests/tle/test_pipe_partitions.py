@@ -1078,16 +1078,21 @@ def test_what_cannot_be_compiled(case, message):
 
 
 @triton.jit
+def bring(slot, x_desc, x_ptr, k, HOW: tl.constexpr, B: tl.constexpr):
+    if HOW == "blocks" or HOW == "assembly":
+        tle.gpu.copy(x_desc, slot.x, [B], [k * B])
+    elif HOW == "copies":
+        tle.gpu.copy(x_ptr + k * B + tl.arange(0, B), slot.x, [B])
+    else:
+        fill(slot, x_ptr, k, B)
+
+
+@triton.jit
 def fill_and_note(writer, x_desc, x_ptr, side, noted, n, HOW: tl.constexpr, B: tl.constexpr):
     at = tl.arange(0, B)
     for k in range(n):
         slot = writer.acquire(k)
-        if HOW == "blocks" or HOW == "assembly":
-            tle.gpu.copy(x_desc, slot.x, [B], [k * B])
-        elif HOW == "copies":
-            tle.gpu.copy(x_ptr + k * B + at, slot.x, [B])
-        else:
-            slot.x.store(tl.load(x_ptr + k * B + at))
+        bring(slot, x_desc, x_ptr, k, HOW, B)
         side.store(at * (k + 1))
         if HOW == "assembly":
             text = "st.global.b32 [$1], $2; mov.b32 $0, $2;"
@@ -1149,12 +1154,7 @@ def fill_and_sum(writer, x_desc, x_ptr, n, HOW: tl.constexpr, READ: tl.constexpr
     at = tl.arange(0, B)
     for k in range(n):
         slot = writer.acquire(k)
-        if HOW == "blocks":
-            tle.gpu.copy(x_desc, slot.x, [B], [k * B])
-        elif HOW == "copies":
-            tle.gpu.copy(x_ptr + k * B + at, slot.x, [B])
-        else:
-            slot.x.store(tl.load(x_ptr + k * B + at))
+        bring(slot, x_desc, x_ptr, k, HOW, B)
         if READ == "load":
             whole = tl.sum(slot.x.load())
         elif READ == "pointers":
@@ -1204,10 +1204,7 @@ def take(writer, x_desc, x_ptr, n, HOW: tl.constexpr, BEFORE: tl.constexpr, B: t
     at = tl.arange(0, B)
     for k in range(n):
         slot = writer.acquire(k)
-        if HOW == "blocks":
-            tle.gpu.copy(x_desc, slot.x, [B], [k * B])
-        else:
-            tle.gpu.copy(x_ptr + k * B + at, slot.x, [B])
+        bring(slot, x_desc, x_ptr, k, HOW, B)
         if BEFORE:
             tl.store(x_ptr + k * B + at, at * 0)
         writer.commit(k)

@@ -870,11 +870,21 @@ crate::dialect! {
     }
 }
 
-/// Every operand is a parameter, and every output that is no pointer a result.
+/// Whether an operation is code of the author's own that may access global memory: programs may wait for each other by it, and tell each other what they
+/// have done.
+pub fn accesses_memory(module: &Module, op: Op) -> bool {
+    match module.opcode(op) {
+        Some(crate::Opcode::Tt(Kind::ElementwiseInlineAsm)) => {
+            ElementwiseInlineAsm(op).accesses_memory(module)
+        }
+        Some(crate::Opcode::Tt(Kind::RawCall)) => RawCall(op).accesses_memory(module),
+        _ => false,
+    }
+}
+
 impl ElementwiseInlineAsm {
-    /// Whether its PTX loads, stores, or orders such accesses, so that programs may wait for each other by it, and tell each other what they have done.
-    /// Instructions that only compute, or read a counter, do neither.
-    pub fn accesses_memory(self, module: &Module) -> bool {
+    /// Whether its PTX loads, stores, or orders such accesses. Instructions that only compute, or read a counter, do neither.
+    fn accesses_memory(self, module: &Module) -> bool {
         const SUCH: [&str; 12] = [
             "ld.",
             "ldu.",
@@ -895,8 +905,8 @@ impl ElementwiseInlineAsm {
 }
 
 impl RawCall {
-    /// Whether it is given pointers to global memory, by which programs may wait for each other, and tell each other what they have done.
-    pub fn accesses_memory(self, module: &Module) -> bool {
+    /// Whether it is given pointers to global memory.
+    fn accesses_memory(self, module: &Module) -> bool {
         module.operands(self.0).iter().any(|&v| {
             let ty = module.value_type(v);
             module.is_ptr(ty) && !module.is_shared_pointer(ty)
@@ -904,6 +914,7 @@ impl RawCall {
     }
 }
 
+/// Every operand is a parameter, and every output that is no pointer a result.
 fn verify_raw_call(module: &Module, op: Op) -> Result<(), String> {
     let call = RawCall(op);
     let operands = module.operands(op).len();

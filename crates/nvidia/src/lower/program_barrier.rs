@@ -256,13 +256,7 @@ impl Lower<'_, '_> {
     pub fn order_loads(&mut self, op: ir::Op) {
         let m = self.m;
         let by_sem = |sem| matches!(sem, tt::MemSemantic::Acquire | tt::MemSemantic::AcquireRelease);
-        let acquires = match m.opcode(op) {
-            Some(ir::Opcode::Tt(tt::Kind::RawCall)) => tt::RawCall(op).accesses_memory(m),
-            Some(ir::Opcode::Tt(tt::Kind::ElementwiseInlineAsm)) => {
-                tt::ElementwiseInlineAsm(op).accesses_memory(m)
-            }
-            _ => self.message(op).is_some_and(by_sem),
-        };
+        let acquires = tt::accesses_memory(m, op) || self.message(op).is_some_and(by_sem);
         if acquires && self.copies(Completion::Mbarrier) {
             self.b.asm("fence.proxy.async.global;", "", Effect::Write, &[], &[]);
         }

@@ -28,9 +28,8 @@ use tilewright_ir::{AttrKind, Block, Module, Op, Opcode, Trait, Type, Value};
 
 use tilewright_layout::{Dim, TileLayout};
 
-use crate::analysis::scope;
-use crate::analysis::sign;
 use crate::analysis::tile_layout::{layout_of, shared_layout_of};
+use crate::analysis::{scope, sign};
 
 /// Exponents stop here; 0 is a multiple of everything.
 const MAX: u8 = 62;

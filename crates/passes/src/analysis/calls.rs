@@ -21,6 +21,11 @@ pub fn reached(module: &Module, func: Op) -> Vec<Op> {
     found
 }
 
+/// Whether `wanted` says so of an operation itself, or of one in a function that it calls.
+pub fn does(module: &Module, op: Op, wanted: impl Fn(Op) -> bool) -> bool {
+    wanted(op) || runs(module, op, wanted)
+}
+
 /// Whether a call runs an operation of which `wanted` says so.
 pub fn runs(module: &Module, call: Op, wanted: impl Fn(Op) -> bool) -> bool {
     let functions = callee(module, call).map_or(vec![], |f| reached(module, f));

@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{arith, scf, tt};
-use tilewright_ir::{AttrKind, Module, Op, Opcode, Trait, Value, ValueDef, flow};
+use tilewright_ir::{Module, Op, Opcode, Trait, Value, ValueDef, flow};
 
 /// Whether an integer, or one of a tensor's, may be below 0. Numbers of 32 bits and more do not overflow; narrower ones may, and what is cut off a number.
 pub fn may_be_negative(module: &Module, value: Value) -> bool {
@@ -41,10 +41,7 @@ fn result(m: &Module, op: Op, found: &mut FxHashMap<Value, bool>) -> bool {
     let mut any = |values: &[Value]| values.iter().any(|&v| may_be(m, v, found));
     let narrow = || m.bits(m.element_type(m.value_type(m.result(op)))) < 32;
     match m.opcode(op) {
-        Some(Opcode::Arith(A::Constant)) => match m.constant_value(m.result(op)).map(|a| m.attr_kind(a)) {
-            Some(AttrKind::Int(n, _)) => *n < 0,
-            _ => m.constant_int(m.result(op)).is_none_or(|n| n < 0),
-        },
+        Some(Opcode::Arith(A::Constant)) => m.constant_int(m.result(op)).is_none_or(|n| n < 0),
         Some(Opcode::Tt(K::MakeRange)) => tt::MakeRange(op).start(m) < 0,
         Some(Opcode::Tt(K::GetProgramId | K::GetNumPrograms)) => false,
         Some(Opcode::Arith(A::Extui | A::Divui | A::Remui)) => false,

@@ -15,21 +15,19 @@ pub fn first_wait(m: &Module, root: Op) -> Option<Op> {
 /// Whether a program may wait here for others, itself or in a function that it calls: at a barrier or signal, by what an atomic operation
 /// gives it, in a `while` loop that loads until it finds what another one has stored, or in code of the author's own.
 fn may_wait_for_others(m: &Module, op: Op) -> bool {
-    waits_itself(m, op) || calls::runs(m, op, |inner| waits_itself(m, inner))
+    calls::does(m, op, |op| waits_itself(m, op))
 }
 
 fn waits_itself(m: &Module, op: Op) -> bool {
     use tt::Kind as K;
     match m.opcode(op) {
         Some(Opcode::Tt(K::ProgramBarrier | K::WaitSignal | K::AtomicCas)) => true,
-        Some(Opcode::Tt(K::RawCall)) => tt::RawCall(op).accesses_memory(m),
         Some(Opcode::Tt(K::AtomicRmw)) => m.results(op).iter().any(|&old| !m.is_unused(old)),
-        Some(Opcode::Tt(K::ElementwiseInlineAsm)) => tt::ElementwiseInlineAsm(op).accesses_memory(m),
+        Some(Opcode::Tt(K::RawCall | K::ElementwiseInlineAsm)) => tt::accesses_memory(m, op),
         Some(Opcode::Tt(K::ExternElementwise)) => !is_pure(m, op),
         Some(Opcode::Scf(scf::Kind::While)) => m.all_ops(op).into_iter().any(|inner| {
             let loads = |op: Op| tt::Load::cast(m, op).is_some();
-            let asks = loads(inner) || calls::runs(m, inner, loads);
-            asks && m.results(inner).iter().any(|&found| decides(m, found, &[op]))
+            calls::does(m, inner, loads) && m.results(inner).iter().any(|&found| decides(m, found, &[op]))
         }),
         _ => false,
     }
@@ -85,7 +83,7 @@ pub fn synchronizes(m: &Module, op: Op) -> bool {
     let own = |op: Op| {
         matches!(m.opcode(op), Some(Opcode::Ttg(ttg::Kind::Barrier) | Opcode::Ttng(ttng::Kind::ClusterWait)))
     };
-    own(op) || calls::runs(m, op, own) || may_wait_for_others(m, op)
+    calls::does(m, op, own) || may_wait_for_others(m, op)
 }
 
 /// Whether an operation waits for other warps of its program: for a slot of a ring, or at a barrier of the author's own. What these have written

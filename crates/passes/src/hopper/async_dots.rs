@@ -46,7 +46,7 @@
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::dialect::{scf, tt, ttg, ttng, ub};
-use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Value, marks};
+use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Value};
 
 use super::user_dots;
 use crate::analysis::rings::{self, guards};
@@ -443,7 +443,7 @@ fn wait_for_slots(module: &mut Module, dot: ttng::WarpGroupDot, next: ttng::Warp
     }
     let rings = |op: Op| rings_read(module, op).map(|(ring, _)| ring).collect::<Vec<_>>();
     let (mut own, others) = (rings(dot.0), rings(next.0));
-    own.retain(|ring| !others.contains(ring) && module.op_attr(ring.0, marks::PIPE).is_some());
+    own.retain(|ring| !others.contains(ring) && rings::is_own(module, *ring));
     let reads_again = |op: Op, ring: &ttg::RingCreate| {
         ttng::WarpGroupDot::cast(module, op).is_some() && rings(op).contains(ring)
     };
@@ -506,8 +506,7 @@ fn buffers_read(module: &Module, dot: Op) -> impl Iterator<Item = Value> {
 /// What guards a buffer that a dot reads, if it is a field of a ring that the kernel made.
 fn own_guards(module: &Module, dot: Op, buffer: Value) -> Option<guards::Guards> {
     let ring = rings::of_buffer(module, buffer)?;
-    module.op_attr(ring.0, marks::PIPE)?;
-    Some(guards::of(module, buffer, &rings::place(module, dot)))
+    rings::is_own(module, ring).then(|| guards::of(module, buffer, &rings::place(module, dot)))
 }
 
 /// The rings that the operands of a dot lie in, with their numbers of slots: of those that the kernel made, which guard them and are released.
@@ -561,9 +560,8 @@ fn out_of_order<I: Iterator<Item = Op>>(module: &Module, dot: Op, following: imp
 
 /// Whether the next slot of a ring is filled while the one of `held` that was filled last is not free: both are the same, or whoever fills them fills one of each in turn.
 fn fills_beside(module: &Module, ring: ttg::RingCreate, held: ttg::RingCreate) -> bool {
-    let is_own = |ring: ttg::RingCreate| module.op_attr(ring.0, marks::PIPE).is_some();
     ring == held
-        || !is_own(ring)
+        || !rings::is_own(module, ring)
         || rings::is_filled_before(module, ring, held)
         || held.slots(module) >= 2 && rings::is_filled_before(module, held, ring)
         || fills_alone(module, ring)

@@ -498,15 +498,11 @@ fn around(m: &Module, w: ttg::WarpSpecialize, region: Region) -> Around {
 
 /// Whether other programs may know by an operation, or in a function that it calls, what this one has done.
 fn tells(m: &Module, op: Op) -> bool {
-    tells_itself(m, op) || calls::runs(m, op, |inner| tells_itself(m, inner))
+    calls::does(m, op, |op| tells_itself(m, op))
 }
 
 fn tells_itself(m: &Module, op: Op) -> bool {
     let (ptr, sem, scope) = match m.opcode(op) {
-        Some(Opcode::Tt(tt::Kind::ElementwiseInlineAsm)) => {
-            return tt::ElementwiseInlineAsm(op).accesses_memory(m);
-        }
-        Some(Opcode::Tt(tt::Kind::RawCall)) => return tt::RawCall(op).accesses_memory(m),
         Some(Opcode::Tt(tt::Kind::ProgramBarrier)) => return true,
         Some(Opcode::Tt(tt::Kind::AtomicRmw)) => {
             let op = tt::AtomicRmw(op);
@@ -516,7 +512,7 @@ fn tells_itself(m: &Module, op: Op) -> bool {
             let op = tt::AtomicCas(op);
             (op.ptr(m), op.sem(m), op.scope(m))
         }
-        _ => return false,
+        _ => return tt::accesses_memory(m, op),
     };
     let within = scope == tt::MemSyncScope::Cta || m.is_shared_pointer(m.value_type(ptr));
     !within && matches!(sem, tt::MemSemantic::Release | tt::MemSemantic::AcquireRelease)

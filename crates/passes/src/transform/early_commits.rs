@@ -14,7 +14,7 @@
 
 use tilewright_ir::dialect::ttg;
 use tilewright_ir::effects::is_pure;
-use tilewright_ir::{Diagnostic, Module, Op, Trait, marks};
+use tilewright_ir::{Diagnostic, Module, Op, Trait};
 
 use crate::analysis::rings::{self, Ring, Transport};
 use crate::pass::{Pass, Property};
@@ -36,8 +36,7 @@ pub fn run(module: &mut Module) -> Result<(), Diagnostic> {
     for op in module.all_ops(module.root()) {
         let Some(commit) = ttg::RingCommit::cast(module, op) else { continue };
         let Some(create) = rings::create_of(module, commit.ring(module)) else { continue };
-        if module.op_attr(create.0, marks::PIPE).is_some() && Ring::of(module, create)?.has(Transport::Stores)
-        {
+        if rings::is_own(module, create) && Ring::of(module, create)?.has(Transport::Stores) {
             sink_behind(module, op);
         }
     }

@@ -2,10 +2,10 @@
 //! at the same time touch, too. Of that the copy engine's mbarrier knows nothing, nor does the one thread that hands a slot to it.
 
 use rustc_hash::FxHashSet;
-use tilewright_ir::dialect::{scf, tt};
+use tilewright_ir::dialect::tt;
 use tilewright_ir::effects::resource;
 use tilewright_ir::opdef::{Access, Completion, Resource};
-use tilewright_ir::{Module, Op, Opcode, TypeKind, Value};
+use tilewright_ir::{Module, Op, TypeKind, Value, flow};
 
 use super::{Place, of_buffer, place};
 use crate::analysis::{calls, global_bases, local_pointers, scope};
@@ -65,9 +65,8 @@ pub(super) fn is_shared(module: &Module, at: &Place, handing: &[Op]) -> bool {
 
 /// Whether a loop holds both.
 fn in_one_loop(module: &Module, a: Op, b: Op) -> bool {
-    let is_loop = |op: Op| scf::For::cast(module, op).is_some() || scf::While::cast(module, op).is_some();
     std::iter::successors(module.parent_op(a), |&op| module.parent_op(op))
-        .any(|outer| is_loop(outer) && module.is_ancestor(outer, b))
+        .any(|outer| flow::is_loop(module, outer) && module.is_ancestor(outer, b))
 }
 
 /// Adds what the threads of an operation touch, but fields of rings.
@@ -78,8 +77,7 @@ fn touch(module: &Module, op: Op, touched: &mut Touched) {
         }
     }
     // Nobody knows where the author's own code goes.
-    touched.anywhere |=
-        is_own_code(module, op) || calls::runs(module, op, |inner| is_own_code(module, inner));
+    touched.anywhere |= calls::does(module, op, |op| is_own_code(module, op));
     if tt::Call::cast(module, op).is_some() {
         for &given in module.operands(op) {
             shared(module, given, Access::Write, touched);
@@ -99,16 +97,12 @@ fn touch(module: &Module, op: Op, touched: &mut Touched) {
 }
 
 fn is_own_code(module: &Module, op: Op) -> bool {
-    match module.opcode(op) {
-        Some(Opcode::Tt(tt::Kind::ElementwiseInlineAsm)) => {
-            tt::ElementwiseInlineAsm(op).accesses_memory(module)
-        }
-        Some(Opcode::Tt(tt::Kind::RawCall)) => module.operands(op).iter().any(|&v| {
-            let ty = module.value_type(v);
-            module.is_ptr(ty) || matches!(module.type_kind(ty), TypeKind::MemDesc { .. })
-        }),
-        _ => false,
-    }
+    let is_memory = |&v: &Value| {
+        let ty = module.value_type(v);
+        module.is_ptr(ty) || matches!(module.type_kind(ty), TypeKind::MemDesc { .. })
+    };
+    tt::accesses_memory(module, op)
+        || tt::RawCall::cast(module, op).is_some() && module.operands(op).iter().any(is_memory)
 }
 
 /// Adds the buffers that a value is a view of or points into.

@@ -172,6 +172,11 @@ fn waited_for(module: &Module, op: Op) -> Option<Ring> {
     Ring::of(module, create_of(module, wait.ring(module))?).ok()
 }
 
+/// Whether the kernel made a ring, and no pass.
+pub(crate) fn is_own(module: &Module, ring: ttg::RingCreate) -> bool {
+    module.op_attr(ring.0, marks::PIPE).is_some()
+}
+
 /// Whether the one who fills a slot of `late` has filled one of `ring` before, each time. Then a reader may wait for the latter before it gives the former back.
 pub(crate) fn is_filled_before(module: &Module, ring: ttg::RingCreate, late: ttg::RingCreate) -> bool {
     let all = module.all_ops(module.root());
@@ -260,7 +265,7 @@ impl Ring {
             // Of a ring without fields whoever makes it says so.
             peers: module.int_attr(create.0, marks::PEERS).unwrap_or(1) as u32,
             closes: false,
-            is_own: module.op_attr(create.0, marks::PIPE).is_some(),
+            is_own: is_own(module, create),
             commits_beside: false,
         };
         ring.closes = ring.uses.iter().any(|&op| ttg::RingClose::cast(module, op).is_some());

@@ -65,6 +65,7 @@ use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng};
 use tilewright_ir::effects::effects;
 use tilewright_ir::{
     AttrKind, Builder, Diagnostic, Encoding, Module, Op, Opcode, SharedKind, Trait, Type, TypeKind, Value,
+    flow,
 };
 
 use crate::analysis::rings::{self, Ring, Transport, wrong};
@@ -178,7 +179,7 @@ fn end_in_loops(module: &mut Module) -> Result<(), Diagnostic> {
 /// Whether an operation is in a loop of the code that its warps run.
 fn is_in_loop(module: &Module, op: Op) -> bool {
     std::iter::successors(module.parent_op(op), |&op| module.parent_op(op))
-        .any(|op| scf::For::cast(module, op).is_some() || scf::While::cast(module, op).is_some())
+        .any(|op| flow::is_loop(module, op))
 }
 
 /// The specialization whose regions write and read a ring.

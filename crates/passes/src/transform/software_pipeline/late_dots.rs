@@ -48,7 +48,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng};
 use tilewright_ir::effects::is_pure;
-use tilewright_ir::{Block, Builder, Module, Op, Opcode, Type, TypeKind, Value, marks};
+use tilewright_ir::{Block, Builder, Module, Op, Opcode, Type, TypeKind, Value};
 
 use crate::analysis::rings::{self, guards};
 use crate::analysis::scope;
@@ -124,7 +124,7 @@ impl Late {
         }
         // Slots, phases and conditions; nothing as large as a tensor.
         let small = uses.iter().all(|&v| !module.is_tensor(module.value_type(v)));
-        let may_be_late = !is_own(module, ring) || {
+        let may_be_late = !rings::is_own(module, ring) || {
             let mut rest = ops.iter().filter(|&op| !unit.contains(op));
             rest.all(|&op| match rings::operated_on(module, op) {
                 Some(other) => is_of_reader(module, op) && rings::is_filled_before(module, other, ring),
@@ -228,11 +228,6 @@ impl Late {
         }
         map[&self.dot.d(module)]
     }
-}
-
-/// Whether a ring is the kernel's own.
-fn is_own(module: &Module, ring: ttg::RingCreate) -> bool {
-    module.op_attr(ring.0, marks::PIPE).is_some()
 }
 
 /// Whether an operation on a ring is a reader's.
