@@ -259,6 +259,14 @@ def test_heuristics_under_autotune():
     assert x[0] == 32
 
 
+def test_a_tuner_is_given_another_do_bench():
+    table = {16: 1.0, 32: 2.0}
+    kernel = triton.autotune(configs(*table), key=["n"], do_bench=times(table))(triton.jit(body))
+    kernel.do_bench = times({16: 2.0, 32: 1.0})
+    launch(kernel, np.zeros(100, np.int32))
+    assert kernel.best_config.kwargs == {"BLOCK": 32}
+
+
 def test_do_bench_on_the_cpu():
     runs = []
     modes = ("min", "max", "mean", "median")
