@@ -4,6 +4,7 @@ import itertools
 import math
 import os
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -125,7 +126,7 @@ def test_every_transition(device, source, as_value):
                     check_reshard(a, b, (16, 24), as_value=as_value)
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int8, np.int32, np.int64])
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float64, np.int8, np.int32, np.int64])
 def test_dtypes(device, dtype):
     for source, to in (("S0", "B"), ("P", "B"), ("P", "S0"), ("S0", "S1")):
         with simulated_mesh(2, 4):

@@ -4,6 +4,7 @@ import math
 import os
 from itertools import pairwise
 
+import ml_dtypes
 import numpy as np
 import pytest
 from test_sharded import MESH, STATES, allowed, array, parts_of, random_chain, spec, whole_of
@@ -62,6 +63,20 @@ def test_sums_that_become_whole(device, how, partial, split, shape, dtype):
     with simulated_mesh(2, 4):
         # Flags are as they were after each launch.
         check(spec(split, partial), spec(split), shape, dtype, how, launches=2)
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2])
+@pytest.mark.parametrize("how", [None, *_cost.ALGORITHMS["all-reduce"]])
+def test_sums_of_8_bit_floats(device, how, dtype):
+    """They are added up in float32: no arithmetic of the language takes them."""
+    mesh = tle.device_mesh({"device": 3})
+    sums, whole = spec(partial=["device"], mesh=mesh), spec(mesh=mesh)
+    parts = [(np.arange(3000) % 3 * 0.5 * (rank - 1)).astype(dtype) for rank in range(3)]
+    with simulated_mesh(1, 3):
+        out = distributed.zeros(3000, dtype)
+        move_kernel[(2,)](distributed.from_parts(parts), out, sums, whole, (3000,), how)
+    for part in out.parts:
+        np.testing.assert_array_equal(part.astype(float), sum(p.astype(float) for p in parts))
 
 
 @pytest.mark.parametrize("ranks", [2, 4, 8])

@@ -179,7 +179,7 @@ def exchange(x, to: core.constexpr, out, count: core.constexpr, size: core.const
         if what == "all-gather" or what == "all-to-all":
             core.store(out + take + here, come, mask=inside)
         else:
-            core.store(out + here, _sum(come, 0)[None, :], mask=inside)
+            core.store(out + here, _sum(_transfer._added_as(come), 0)[None, :], mask=inside)
         value = _given(x, to, item + taking, numbers, tile)
     core.store(epochs, epoch, mask=program < taking)
     core.debug_barrier()
@@ -222,7 +222,8 @@ def two_shot(x, to: core.constexpr, out, count: core.constexpr, size: core.const
     for item in range(begin, pieces, taking):
         epoch = _next(epoch)
         seen = _exchanged(_as_words(_bits(value, size)), mine, theirs, epoch, memory, count)
-        total = _sum(_values(_of_words(seen, 8 * size), dtype), 0)[None, :].to(dtype)
+        come = _transfer._added_as(_values(_of_words(seen, 8 * size), dtype))
+        total = _sum(come, 0)[None, :].to(dtype)
         epoch = _next(epoch)
         seen = _exchanged(_as_words(_bits(total, size)), mine, theirs, epoch, memory, count)
         at = _shares(item, members, tile)
@@ -297,4 +298,4 @@ def value_of(x, value, to: core.constexpr, count: core.constexpr):
     if what == "all-gather" or what == "all-to-all":
         return _of_rows(come, plan[1], box, mine)
     else:
-        return core.reshape(_sum(come, 0), mine).to(value.dtype)
+        return core.reshape(_sum(_transfer._added_as(come), 0), mine).to(value.dtype)

@@ -253,9 +253,9 @@ def summed(x, to: core.constexpr, out, count: core.constexpr, size: core.constex
             _ranks._take(memory, full + peers)
             made = _made(x, to, program + (turn - 1) * taking, own, plan, tile)
             come = staging + (members * tile - piece) + _inside(made[1].shape[0], made[1].shape[1])
-            total = core.load(come)
+            total = _transfer._added_as(core.load(come))
             for k in core.static_range(1, members):
-                total = total + core.load(come + k * tile)
+                total = total + _transfer._added_as(core.load(come + k * tile))
             if becomes_whole and messages:
                 core.store(out + made[0], total, mask=made[1])
                 _send_sums(x, to, program + (turn - 1) * taking, out, tile, count)

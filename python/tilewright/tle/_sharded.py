@@ -299,10 +299,11 @@ def _fetch(begin, x, to: core.constexpr, count: core.constexpr):
         offsets = offsets + at % theirs[d] * _transfer._row_stride(theirs, d)
     if x.spec.moves(to):
         shares: core.constexpr = x.spec.sharing(to)
-        total = _of_member(x.spec, begin, owner + shares[0], offsets, count)
+        first = _of_member(x.spec, begin, owner + shares[0], offsets, count)
+        total = _transfer._added_as(first)
         for k in core.static_range(1, len(shares)):
-            total = total + _of_member(x.spec, begin, owner + shares[k], offsets, count)
-        return total
+            total = total + _transfer._added_as(_of_member(x.spec, begin, owner + shares[k], offsets, count))
+        return total.to(first.dtype)
     else:
         return core.load(begin + offsets)
 

@@ -146,10 +146,11 @@ def _one_shot(x, to: core.constexpr, out, count: core.constexpr, tile: core.cons
         row = piece // _pieces(columns, wide) * high
         column = piece % _pieces(columns, wide) * wide
         at = _places(x, to, row, column, rows, columns, high, wide, box, plan[2])
-        total = core.load(_source(x, to, place[0], 0, count) + place[1] + at[0], mask=at[2])
+        total = _added_as(core.load(_source(x, to, place[0], 0, count) + place[1] + at[0], mask=at[2]))
         shares: core.constexpr = len(x.spec.sharing(to))
         for k in core.static_range(1, shares):
-            total = total + core.load(_source(x, to, place[0], k, count) + place[1] + at[0], mask=at[2])
+            source = _source(x, to, place[0], k, count)
+            total = total + _added_as(core.load(source + place[1] + at[0], mask=at[2]))
         core.store(out + place[2] + at[1], total, mask=at[2])
     if moves:
         _ranks._barrier(count, to.ranks(), None)
@@ -249,6 +250,15 @@ def _share(size, members, tile):
 
 
 @jit
+def _added_as(values):
+    """Partial sums as they are added up: of 8 bits in float32, since no arithmetic takes 8-bit floats; all others in their own type."""
+    if values.dtype.is_fp8():
+        return values.to(core.float32)
+    else:
+        return values
+
+
+@jit
 def _two_shot(x, to: core.constexpr, out, count: core.constexpr, most: core.constexpr):
     members: core.constexpr = len(x.spec.sharing(to))
     size: core.constexpr = _product(x.spec.local_shape(x.shape))
@@ -258,11 +268,11 @@ def _two_shot(x, to: core.constexpr, out, count: core.constexpr, most: core.cons
     _ranks._barrier(count, to.ranks(), None)
     for begin in range((_ranks._program() * members + own) * tile, size, _programs() * members * tile):
         at = begin + core.arange(0, tile)
-        total = core.load(_ranks._of_rank(count, x.handle, _member(x, to, number, 0)) + at, mask=at < size)
+        source = _ranks._of_rank(count, x.handle, _member(x, to, number, 0))
+        total = _added_as(core.load(source + at, mask=at < size))
         for k in core.static_range(1, members):
-            total = total + core.load(
-                _ranks._of_rank(count, x.handle, _member(x, to, number, k)) + at, mask=at < size
-            )
+            source = _ranks._of_rank(count, x.handle, _member(x, to, number, k))
+            total = total + _added_as(core.load(source + at, mask=at < size))
         for k in core.static_range(members):
             there = _member(x, to, number, (own + k) % members)
             core.store(_ranks._of_rank(count, out, there) + at, total, mask=at < size)
@@ -291,9 +301,9 @@ def _ring(x, to: core.constexpr, out, count: core.constexpr, most: core.constexp
         for begin in range((_ranks._program() * members + share) * tile, size, _programs() * members * tile):
             at = begin + core.arange(0, tile)
             inside = at < size
-            value = core.load(x.handle + at, mask=inside & (step < members))
+            value = _added_as(core.load(x.handle + at, mask=inside & (step < members)))
             if step > 0:
-                come = core.load(out + at, mask=inside)
+                come = _added_as(core.load(out + at, mask=inside))
                 value = come + value if step < members else come
             if step == members - 1:
                 core.store(out + at, value, mask=inside)
@@ -378,12 +388,11 @@ def _ring_split(
         inside = core.arange(0, at[2].shape[0])[:, None] * at[2].shape[1] + core.arange(0, at[2].shape[1])
         for step in range(members):
             share = _at(x, to, number, (own + 2 * members - 1 - step) % members)
-            value = core.load(
-                x.handle + _box(x, to, number * 0, share, plan[1], plan[0])[1] + at[0], mask=at[2]
-            )
+            source = x.handle + _box(x, to, number * 0, share, plan[1], plan[0])[1] + at[0]
+            value = _added_as(core.load(source, mask=at[2]))
             if step > 0:
                 _ranks._take(memory, full + previous)
-                value = core.load(scratch + (sent - 1) % 2 * most + inside, mask=at[2]) + value
+                value = _added_as(core.load(scratch + (sent - 1) % 2 * most + inside, mask=at[2])) + value
             if step < members - 1:
                 if sent > 1:
                     _ranks._take(memory, free + next)
