@@ -475,3 +475,19 @@ def test_booleans_have_no_sums(device):
             distributed.reshard(x, partial, tle.sharding(mesh))
         with pytest.raises(ValueError, match="booleans are no partial sums"):
             distributed.gather(x, partial)
+
+
+@triton.jit
+def no_specification_kernel(x_ptr, mesh: tl.constexpr, WHAT: tl.constexpr):
+    if WHAT == "to":
+        tle.reshard(tle.make_sharded_tensor(x_ptr, tle.sharding(mesh), [16]), mesh)
+    else:
+        tle.make_sharded_tensor(x_ptr, mesh, [16])
+
+
+@pytest.mark.parametrize(
+    ("what", "says"), [("to", "`spec` of tle.reshard"), ("of", "`sharding` of tle.make_sharded")]
+)
+def test_what_is_no_specification(device, what, says):
+    with simulated_mesh(2, 4), pytest.raises(triton.CompilationError, match=says):
+        no_specification_kernel[(1,)](distributed.zeros(16), MESH, what)
