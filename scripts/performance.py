@@ -200,7 +200,7 @@ def times_table(cases: Cases) -> list[str]:
             us = r.ms(who, graph) * 1e3
             row.append("" if math.isnan(us) else f"{us:.2f}" if us < 20 else f"{us:.1f}")
             if who != OURS:
-                ratio = r.ms(who, graph) / r.ms(OURS, graph)
+                ratio = r.ratio(who, graph)
                 row.append("" if math.isnan(ratio) else f"{ratio:.3f}")
         rows.append(row + [str(r.counts.get(name, "")) for name in counts] + ([build(run)] if mixed else []))
     return [f"| {' | '.join(row)} |" for row in rows]

@@ -54,6 +54,16 @@ class Result:
         """In ``unit``."""
         return self.amount / self.ms(who) * 1e-9
 
+    def ratio(self, who: str, graph: bool = False) -> float:
+        """How many times as fast as the competitor ours is: the median of the ratios of each round, since a card's clock moves less within a round than from
+        one to the next. NaN for one that did not take part."""
+        laps = self.graph if graph else self.laps
+        if who not in laps or OURS not in laps:
+            return math.nan
+        if len(laps[who]) != len(laps[OURS]):
+            return self.ms(who, graph) / self.ms(OURS, graph)
+        return statistics.median(theirs / ours for theirs, ours in zip(laps[who], laps[OURS]))
+
 
 @dataclass
 class Run:
@@ -74,8 +84,9 @@ class Run:
         """How many times as fast as the competitor we are; of Triton, as the best that it has for the problem."""
         if who == TRITON and result.amount:
             best = self.best_of_triton(result)
-            return math.nan if best is None else result.rate(OURS) / best.rate(TRITON)
-        return result.ms(who) / result.ms(OURS)
+            if best is not result:
+                return math.nan if best is None else result.rate(OURS) / best.rate(TRITON)
+        return result.ratio(who)
 
 
 def load(path: Path) -> list[Run]:
@@ -117,11 +128,10 @@ def times(result: Result) -> str:
     words = [f"{result.case:40}"]
     for graph, laps in ((False, result.laps), (True, result.graph)):
         if laps:
-            ours = result.ms(OURS, graph)
             words.append("in a graph" if graph else "launched")
             words += [
                 f"{who} {result.ms(who, graph) * 1e3:.2f}"
-                + ("" if who == OURS else f" = {result.ms(who, graph) / ours:.3f}")
+                + ("" if who == OURS else f" = {result.ratio(who, graph):.3f}")
                 for who in laps
             ]
     kept = [

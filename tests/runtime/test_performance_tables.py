@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -63,6 +64,15 @@ def test_a_ratio_is_to_the_best_that_triton_has_for_the_problem(folder):
     assert "- alone: Triton took part with 0 of 1 configurations; the others: 1 RuntimeError." in lines
     assert "- broken: AssertionError: wrong" in lines
     assert any("`ptxas` 12.8.93" in line for line in lines)
+
+
+def test_a_ratio_is_the_median_of_those_of_the_rounds():
+    # The clock falls by half from round to round; in each we are 1.25 times as fast. The ratio of the medians is another one where a round is odd.
+    measured = result("one", "one", [1.0, 2.0, 4.0], [1.25, 2.5, 5.0])
+    assert measured.ratio("Triton") == 1.25
+    measured.laps["Triton"][1] = 4.0
+    assert measured.ratio("Triton") == 1.25
+    assert np.isnan(measured.ratio("cuBLAS"))
 
 
 def test_a_newer_run_replaces_a_case_and_divides_by_its_own(folder):
