@@ -70,6 +70,18 @@ def tile_in_place(x, M: tl.constexpr, N: tl.constexpr):
     tl.store(x + at, tl.load(x + at) * 3 + 1)
 
 
+@triton.jit
+def lines(x, most, which, spread, M: tl.constexpr, N: tl.constexpr):
+    """Sums of rows that are reduced with their numbers, and their only maximum spread over columns."""
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    sums = tl.sum(tl.load(x + at), axis=1)
+    value, index = tl.max(sums, axis=0, return_indices=True)
+    tl.store(most, value)
+    tl.store(which, index)
+    one = tl.sum(tl.load(x + tl.arange(0, 1)[:, None] + tl.arange(0, N)[None, :]), axis=1)
+    tl.store(spread + tl.arange(0, N), tl.broadcast_to(one, [N]) + tl.arange(0, N))
+
+
 def run(*arguments, **variables):
     environment = {**os.environ, **variables}
     return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, env=environment)
@@ -102,6 +114,16 @@ def test_rows(xesim):
     softmax[(3,)](x, y, 200, BLOCK=256)
     want = np.exp(x - x.max(1, keepdims=True))
     np.testing.assert_allclose(y, want / want.sum(1, keepdims=True), rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape, num_warps", [((16, 16), 1), ((8, 32), 1), ((32, 16), 4)])
+def test_lines_of_rows_and_of_columns(xesim, shape, num_warps):
+    x = np.random.default_rng(0).integers(-9, 10, shape).astype(np.float32)
+    most, which, spread = np.zeros(1, np.float32), np.zeros(1, np.int32), np.zeros(shape[1], np.float32)
+    lines[(1,)](x, most, which, spread, *shape, num_warps=num_warps)
+    sums = x.sum(1)
+    assert (most[0], which[0]) == (sums.max(), sums.argmax())
+    np.testing.assert_array_equal(spread, x[0].sum() + np.arange(shape[1]))
 
 
 @pytest.mark.parametrize("m, n, k", [(64, 64, 64), (72, 48, 80)])

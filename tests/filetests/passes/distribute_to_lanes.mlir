@@ -129,3 +129,77 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
+
+// -----
+// RUN: -target=xe:pvc -num-warps=4 -distribute-to-lanes
+// What is reduced together has one layout, here that of rows, and so has what comes of it. The one element of rows that is repeated for columns is
+// converted: all lanes have it in either layout.
+
+module attributes {ttg.level = "intrinsic", "ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "xe:pvc", "ttg.threads-per-warp" = 16 : i32} {
+  tt.func public @lines(%out: !tt.ptr<f32>) attributes {noinline = false} {
+    %a = arith.constant dense<1.0> : tensor<8x16xf32>
+    %one = arith.constant dense<1.0> : tensor<1x16xf32>
+    %row = "tt.reduce"(%one) <{axis = 1 : i32}> ({
+    ^bb0(%x: f32, %y: f32):
+      %z = arith.addf %x, %y : f32
+      tt.reduce.return %z : f32
+    }) : (tensor<1x16xf32>) -> tensor<1xf32>
+    %columns = tt.broadcast %row : tensor<1xf32> -> tensor<16xf32>
+    %ps = tt.splat %out : !tt.ptr<f32> -> tensor<16x!tt.ptr<f32>>
+    %at = tt.make_range {end = 16 : i32, start = 0 : i32} : tensor<16xi32>
+    %p = tt.addptr %ps, %at : tensor<16x!tt.ptr<f32>>, tensor<16xi32>
+    tt.store %p, %columns : tensor<16x!tt.ptr<f32>>
+    %sums = "tt.reduce"(%a) <{axis = 1 : i32}> ({
+    ^bb0(%x: f32, %y: f32):
+      %z = arith.addf %x, %y : f32
+      tt.reduce.return %z : f32
+    }) : (tensor<8x16xf32>) -> tensor<8xf32>
+    %numbers = tt.make_range {end = 8 : i32, start = 0 : i32} : tensor<8xi32>
+    %most, %which = "tt.reduce"(%sums, %numbers) <{axis = 0 : i32}> ({
+    ^bb0(%x: f32, %i: i32, %y: f32, %j: i32):
+      %less = arith.cmpf olt, %x, %y : f32
+      %v = arith.select %less, %y, %x : f32
+      %k = arith.select %less, %j, %i : i32
+      tt.reduce.return %v, %k : f32, i32
+    }) : (tensor<8xf32>, tensor<8xi32>) -> (f32, i32)
+    %place = tt.addptr %out, %which : !tt.ptr<f32>, i32
+    tt.store %place, %most : !tt.ptr<f32>
+    tt.return
+  }
+}
+
+// OUTPUT
+// #blocked = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 16], warpsPerCTA = [1, 1], order = [1, 0]}>
+// module attributes {tt.warp_level = 4 : i32, ttg.level = "lane", "ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.target = "xe:pvc", "ttg.threads-per-warp" = 16 : i32, "ttg.total-num-warps" = 4 : i32} {
+//   tt.func public @lines(%arg0: !tt.ptr<f32>) attributes {noinline = false} {
+//     %cst = arith.constant dense<1.000000e+00> : tensor<8x16xf32, #blocked>
+//     %cst_0 = arith.constant dense<1.000000e+00> : tensor<1x16xf32, #blocked>
+//     %0 = "tt.reduce"(%cst_0) <{axis = 1 : i32}> ({
+//     ^bb0(%arg1: f32, %arg2: f32):
+//       %10 = arith.addf %arg1, %arg2 : f32
+//       tt.reduce.return %10 : f32
+//     }) : (tensor<1x16xf32, #blocked>) -> tensor<1xf32, #ttg.slice<{dim = 1, parent = #blocked}>>
+//     %1 = ttg.convert_layout %0 : tensor<1xf32, #ttg.slice<{dim = 1, parent = #blocked}>> -> tensor<1xf32, #ttg.slice<{dim = 0, parent = #blocked}>>
+//     %2 = tt.broadcast %1 : tensor<1xf32, #ttg.slice<{dim = 0, parent = #blocked}>> -> tensor<16xf32, #ttg.slice<{dim = 0, parent = #blocked}>>
+//     %3 = tt.splat %arg0 : !tt.ptr<f32> -> tensor<16x!tt.ptr<f32>, #ttg.slice<{dim = 0, parent = #blocked}>>
+//     %4 = tt.make_range {end = 16 : i32, start = 0 : i32} : tensor<16xi32, #ttg.slice<{dim = 0, parent = #blocked}>>
+//     %5 = tt.addptr %3, %4 : tensor<16x!tt.ptr<f32>, #ttg.slice<{dim = 0, parent = #blocked}>>, tensor<16xi32, #ttg.slice<{dim = 0, parent = #blocked}>>
+//     tt.store %5, %2 : tensor<16x!tt.ptr<f32>, #ttg.slice<{dim = 0, parent = #blocked}>>
+//     %6 = "tt.reduce"(%cst) <{axis = 1 : i32}> ({
+//     ^bb0(%arg1: f32, %arg2: f32):
+//       %10 = arith.addf %arg1, %arg2 : f32
+//       tt.reduce.return %10 : f32
+//     }) : (tensor<8x16xf32, #blocked>) -> tensor<8xf32, #ttg.slice<{dim = 1, parent = #blocked}>>
+//     %7 = tt.make_range {end = 8 : i32, start = 0 : i32} : tensor<8xi32, #ttg.slice<{dim = 1, parent = #blocked}>>
+//     %8:2 = "tt.reduce"(%6, %7) <{axis = 0 : i32}> ({
+//     ^bb0(%arg1: f32, %arg2: i32, %arg3: f32, %arg4: i32):
+//       %10 = arith.cmpf olt, %arg1, %arg3 : f32
+//       %11 = arith.select %10, %arg3, %arg1 : f32
+//       %12 = arith.select %10, %arg4, %arg2 : i32
+//       tt.reduce.return %11, %12 : f32, i32
+//     }) : (tensor<8xf32, #ttg.slice<{dim = 1, parent = #blocked}>>, tensor<8xi32, #ttg.slice<{dim = 1, parent = #blocked}>>) -> (f32, i32)
+//     %9 = tt.addptr %arg0, %8#1 : !tt.ptr<f32>, i32
+//     tt.store %9, %8#0 : !tt.ptr<f32>
+//     tt.return
+//   }
+// }

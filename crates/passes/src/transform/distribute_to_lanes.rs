@@ -8,7 +8,7 @@
 //!
 //! 1. Tensors of two or more dimensions have their last one along the lanes. Those of one are either the columns of such a block (`#ttg.slice<{dim = 0}>`: an
 //!    element a lane) or its rows (`dim = 1`: every lane has all). Which of both is one choice for all that is computed element by element from
-//!    each other, or carried by a loop: rows where some of it are, in a reduction along columns or where it is spread over them.
+//!    each other, reduced together, or carried by a loop: rows where some of it are, in a reduction along columns or where it is spread over them.
 //! 2. Where an operation gives or wants the other, `ttg.convert_layout` stands behind or before it.
 //! 3. The kernel is one that is written for a warp from here on ([`warps_of_program`](launch::warps_of_program)): buffers and barriers are those of all warps.
 //!
@@ -137,12 +137,11 @@ impl Rows {
         for &op in ops {
             let of_blocks =
                 matches!(m.opcode(op), Some(Opcode::Tt(tt::Kind::Extract | tt::Kind::InsertTile)));
-            if of_blocks
-                || matches!(
-                    m.def(op).map(|d| d.index),
-                    Some(Index::Elementwise | Index::Aligned | Index::Scan(_))
-                )
-            {
+            let together = matches!(
+                m.def(op).map(|d| d.index),
+                Some(Index::Elementwise | Index::Aligned | Index::Scan(_) | Index::Reduce(_))
+            );
+            if of_blocks || together {
                 let lines: Vec<Value> =
                     m.operands(op).iter().chain(m.results(op)).copied().filter(|&v| is_line(v)).collect();
                 lines.windows(2).for_each(|pair| found.join(pair[0], pair[1]));
@@ -230,12 +229,11 @@ impl Lanes {
             Some(Opcode::Tt(tt::Kind::ExpandDims)) => {
                 let expand = tt::ExpandDims(op);
                 let (src, axis) = (expand.src(m), expand.axis(m) as u32);
-                let wants = self.without(rank(m, src) + 1, axis);
-                if encoding(m, src) != Some(&wants) {
-                    let ty = encoded(m, src, &wants);
-                    let converted = ttg::ConvertLayout::build(&mut Builder::before(m, op), src, ty).result(m);
-                    m.set_operand(op, 0, converted);
-                }
+                take(m, op, &self.without(rank(m, src) + 1, axis));
+            }
+            // All lanes have the one element of a line, whichever it is: nothing moves.
+            Some(Opcode::Tt(tt::Kind::Broadcast)) => {
+                take(m, op, &self.of(m, m.result(op)));
             }
             Some(Opcode::Tt(tt::Kind::Trans)) => {
                 let trans = tt::Trans(op);
@@ -246,6 +244,17 @@ impl Lanes {
             _ => {}
         }
     }
+}
+
+/// The operation takes its first operand in this layout, by a conversion before it.
+fn take(m: &mut Module, op: Op, wants: &Encoding) {
+    let src = m.operands(op)[0];
+    if encoding(m, src) == Some(wants) {
+        return;
+    }
+    let ty = encoded(m, src, wants);
+    let converted = ttg::ConvertLayout::build(&mut Builder::before(m, op), src, ty).result(m);
+    m.set_operand(op, 0, converted);
 }
 
 /// The operation gives its result in this layout; a conversion behind it has that of the uses.
