@@ -1,7 +1,7 @@
 """The command: makes kernels from seeds, runs each on two backends in processes of their own, and counts.
 
 A kernel that ends its process or takes too long is a failure like any other; the rest go on. One that needs more of the machine
-than there is (``OutOfResources``) is refused, which is no failure.
+than there is (``OutOfResources``), or clusters where a target has none, is refused, which is no failure.
 """
 
 from __future__ import annotations
@@ -39,8 +39,10 @@ def category(error: BaseException) -> str:
 
 
 def is_refused(category: str) -> bool:
-    """Whether a kernel of this category wants more shared memory or registers than there are, or can't have its programs in a row."""
-    return category.startswith("OutOfResources:") or "not supported yet: persistent=True" in category
+    """Whether a kernel of this category wants more shared memory or registers than there are, or clusters that a target lacks, or can't have its
+    programs in a row."""
+    lacks = ("not supported yet: persistent=True", "has no clusters of CTAs")
+    return category.startswith("OutOfResources:") or any(text in category for text in lacks)
 
 
 def work(pipe, backend: str, folder: str) -> None:

@@ -140,6 +140,11 @@ def test_failures_of_one_cause_have_one_name():
     "error, status, says",
     [
         (triton.OutOfResources("too much shared memory"), 0, "0 agree, 2 refused, 0 failed"),
+        (
+            ValueError("error: num_ctas = 2: xe:pvc has no clusters of CTAs"),
+            0,
+            "0 agree, 2 refused, 0 failed",
+        ),
         (ValueError("a bug"), 1, "0 agree, 0 refused, 2 failed"),
     ],
 )
