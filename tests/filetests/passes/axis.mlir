@@ -97,3 +97,31 @@ tt.func public @assumed(%p: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %n: i32, 
   tt.store %pm, %0 : tensor<1024x!tt.ptr<f16>>
   tt.return
 }
+
+// -----
+// Two numbers that an iteration exchanges, one of which it may make negative, both may be: nor is the larger of both known to be 0 or above, so that
+// what remains of a division does not run on where the number does.
+// RUN: -assign-layouts
+tt.func public @exchanged(%p: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %n: i32, %flag: i1) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %below = arith.constant -1 : i32
+  %c16 = arith.constant 16 : i32
+  %sixteen = arith.constant dense<16> : tensor<1024xi32>
+  %r = tt.make_range {end = 1024 : i32, start = 0 : i32} : tensor<1024xi32>
+  %ps = tt.splat %p : !tt.ptr<f16> -> tensor<1024x!tt.ptr<f16>>
+  %l:2 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %c0, %b = %c0) -> (i32, i32) : i32 {
+    %more = arith.maxsi %a, %b : i32
+    %from = arith.muli %more, %c16 : i32
+    %fs = tt.splat %from : i32 -> tensor<1024xi32>
+    %at = arith.addi %r, %fs : tensor<1024xi32>
+    %rest = arith.remsi %at, %sixteen : tensor<1024xi32>
+    %q = tt.addptr %ps, %rest : tensor<1024x!tt.ptr<f16>>, tensor<1024xi32>
+    // CHECK: tt.load {{.*}}tt.vec = 1
+    %x = tt.load %q : tensor<1024x!tt.ptr<f16>>
+    tt.store %ps, %x : tensor<1024x!tt.ptr<f16>>
+    %next = arith.select %flag, %b, %below : i32
+    scf.yield %next, %a : i32, i32
+  }
+  tt.return
+}

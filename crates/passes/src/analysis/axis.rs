@@ -20,6 +20,8 @@
 //! Loops are analysed optimistically: a carried value starts with the facts of its initial value, which are weakened by
 //! what the body yields until nothing changes.
 
+use std::cell::RefCell;
+
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 use tilewright_ir::dialect::{arith, llvm, scf, tt, ttg};
@@ -28,8 +30,9 @@ use tilewright_ir::{AttrKind, Block, Module, Op, Opcode, Trait, Type, Value};
 
 use tilewright_layout::{Dim, TileLayout};
 
+use crate::analysis::scope;
+use crate::analysis::sign::Signs;
 use crate::analysis::tile_layout::{layout_of, shared_layout_of};
-use crate::analysis::{scope, sign};
 
 /// Exponents stop here; 0 is a multiple of everything.
 const MAX: u8 = 62;
@@ -122,6 +125,8 @@ pub struct AxisAnalysis {
     facts: FxHashMap<Value, Facts>,
     /// The divisors that `tl.assume` promises, as exponents.
     assumed: FxHashMap<Value, u8>,
+    /// What was asked of the signs of numbers that are divided.
+    signs: RefCell<Signs>,
 }
 
 impl AxisAnalysis {
@@ -451,7 +456,7 @@ impl AxisAnalysis {
             Opcode::Arith(A::Select) => select(&operand(0), &operand(1), &operand(2), !shape.is_empty()),
             Opcode::Arith(kind) if module.operands(op).len() == 2 => {
                 let (l, r) = (operand(0), operand(1));
-                let mut f = binary(module, op, kind, &l, &r)?;
+                let mut f = binary(module, &self.signs, op, kind, (&l, &r))?;
                 if let (Some(a), Some(b)) = (l.constant, r.constant) {
                     f.constant = fold(module, op, kind, a, b, module.bits(ty));
                     if let Some(c) = f.constant {
@@ -584,14 +589,19 @@ fn zip_dims(l: &Facts, r: &Facts, f: impl Fn(DimFacts, DimFacts) -> DimFacts) ->
     Facts { dims, constant: None }
 }
 
-/// Whether a division to zero treats a run as one to below does: below 0 the first of a run that begins at a multiple of the divisor has a quotient of its
-/// own.
-fn divides_runs(module: &Module, op: Op, divided: &Facts) -> bool {
-    let runs = divided.dims.iter().any(|dim| dim.contiguity > 0);
-    !runs || !sign::may_be_negative(module, module.operands(op)[0])
-}
-
-fn binary(module: &Module, op: Op, kind: arith::Kind, l: &Facts, r: &Facts) -> Option<Facts> {
+/// What follows from the facts about two operands. A division to zero treats a run as one to below does where nothing that is divided is below 0:
+/// there the first of a run that begins at a multiple of the divisor has a quotient of its own.
+fn binary(
+    module: &Module,
+    signs: &RefCell<Signs>,
+    op: Op,
+    kind: arith::Kind,
+    (l, r): (&Facts, &Facts),
+) -> Option<Facts> {
+    let divides_runs = || {
+        let runs = l.dims.iter().any(|dim| dim.contiguity > 0);
+        !runs || !signs.borrow_mut().may_be_negative(module, module.operands(op)[0])
+    };
     use arith::CmpIPredicate as P;
     use arith::Kind as A;
     let both = |a: DimFacts, b: DimFacts| a.constancy.min(b.constancy);
@@ -634,7 +644,7 @@ fn binary(module: &Module, op: Op, kind: arith::Kind, l: &Facts, r: &Facts) -> O
                 Some(c) if !shift && c > 0 && c & (c - 1) == 0 => Some(divisor_of(c)),
                 _ => None,
             };
-            let whole = kind != A::Divsi || divides_runs(module, op, l);
+            let whole = kind != A::Divsi || divides_runs();
             zip_dims(l, r, |a, b| {
                 // A run that begins at a multiple of 2^k and does not leave a block of the divisor gives one value.
                 let divisor = if shift { exact.unwrap_or(0) } else { b.each() };
@@ -648,7 +658,7 @@ fn binary(module: &Module, op: Op, kind: arith::Kind, l: &Facts, r: &Facts) -> O
             })
         }
         A::Remsi | A::Remui => {
-            let whole = kind == A::Remui || divides_runs(module, op, l);
+            let whole = kind == A::Remui || divides_runs();
             zip_dims(l, r, |a, b| {
                 let contiguity = a.contiguity.min(a.divisibility).min(b.each()).min(b.constancy);
                 let contiguity = if whole { contiguity } else { 0 };

@@ -7,53 +7,73 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{arith, scf, tt};
 use tilewright_ir::{Module, Op, Opcode, Trait, Value, ValueDef, flow};
 
-/// Whether an integer, or one of a tensor's, may be below 0. Numbers of 32 bits and more do not overflow; narrower ones may, and what is cut off a number.
-pub fn may_be_negative(module: &Module, value: Value) -> bool {
-    may_be(module, value, &mut FxHashMap::default())
+/// The signs of a module's integers, as far as they were asked for.
+#[derive(Debug, Default)]
+pub struct Signs {
+    found: FxHashMap<Value, bool>,
+    /// What is in `found`, in the order in which it came there.
+    order: Vec<Value>,
 }
 
-fn may_be(m: &Module, value: Value, found: &mut FxHashMap<Value, bool>) -> bool {
-    if let Some(&known) = found.get(&value) {
-        return known;
-    }
-    // What a loop carries is, if what it begins with is or an iteration makes it so.
-    found.insert(value, false);
-    let edges = flow::edges_into(m, value);
-    let is = if edges.is_empty() {
-        match m.value_def(value) {
-            ValueDef::Result(op, _) => result(m, op, found),
-            ValueDef::Argument(block, i) => {
-                let l = m.block_parent_op(block).and_then(|op| scf::For::cast(m, op)).filter(|_| i == 0);
-                l.is_none_or(|l| may_be(m, l.lower_bound(m), found))
+impl Signs {
+    /// Whether an integer, or one of a tensor's, may be below 0. Numbers of 32 bits and more do not overflow; narrower ones may, and what is cut off a number.
+    pub fn may_be_negative(&mut self, m: &Module, value: Value) -> bool {
+        if let Some(&known) = self.found.get(&value) {
+            return known;
+        }
+        // What a loop carries is, if what it begins with is or an iteration makes it so.
+        self.found.insert(value, false);
+        let since = self.order.len();
+        let edges = flow::edges_into(m, value);
+        let is = if edges.is_empty() {
+            match m.value_def(value) {
+                ValueDef::Result(op, _) => self.result(m, op),
+                ValueDef::Argument(block, i) => {
+                    let l = m.block_parent_op(block).and_then(|op| scf::For::cast(m, op)).filter(|_| i == 0);
+                    l.is_none_or(|l| self.may_be_negative(m, l.lower_bound(m)))
+                }
+            }
+        } else {
+            edges.iter().any(|(edge, i)| self.may_be_negative(m, edge.from(m)[*i]))
+        };
+        if is {
+            // What was found not to be stood on this one, perhaps.
+            for other in self.order.split_off(since) {
+                if self.found.get(&other) == Some(&false) {
+                    self.found.remove(&other);
+                } else {
+                    self.order.push(other);
+                }
             }
         }
-    } else {
-        edges.iter().any(|(edge, i)| may_be(m, edge.from(m)[*i], found))
-    };
-    found.insert(value, is);
-    is
-}
+        self.found.insert(value, is);
+        self.order.push(value);
+        is
+    }
 
-fn result(m: &Module, op: Op, found: &mut FxHashMap<Value, bool>) -> bool {
-    use arith::Kind as A;
-    use tt::Kind as K;
-    let operands = m.operands(op);
-    let mut any = |values: &[Value]| values.iter().any(|&v| may_be(m, v, found));
-    let narrow = || m.bits(m.element_type(m.value_type(m.result(op)))) < 32;
-    match m.opcode(op) {
-        Some(Opcode::Arith(A::Constant)) => m.constant_int(m.result(op)).is_none_or(|n| n < 0),
-        Some(Opcode::Tt(K::MakeRange)) => tt::MakeRange(op).start(m) < 0,
-        Some(Opcode::Tt(K::GetProgramId | K::GetNumPrograms)) => false,
-        Some(Opcode::Arith(A::Extui | A::Divui | A::Remui)) => false,
-        // Of a quotient, and of what a division leaves, the sign is that of what is divided.
-        Some(Opcode::Arith(A::Divsi | A::Floordivsi | A::Remsi | A::Shrsi | A::Shrui)) => any(&operands[..1]),
-        Some(Opcode::Arith(A::Select)) => any(&operands[1..]),
-        Some(Opcode::Arith(A::Andi | A::Maxsi)) => operands.iter().all(|&v| may_be(m, v, found)),
-        Some(Opcode::Arith(A::Addi | A::Muli | A::Shli)) => narrow() || any(operands),
-        Some(Opcode::Arith(A::Minsi | A::Ori | A::Extsi | A::IndexCast)) => any(operands),
-        // Operations that only arrange what they are given.
-        _ if m.has_trait(op, Trait::Pure) && moves(m, op) => any(operands),
-        _ => true,
+    fn result(&mut self, m: &Module, op: Op) -> bool {
+        use arith::Kind as A;
+        use tt::Kind as K;
+        let operands = m.operands(op);
+        let mut any = |values: &[Value]| values.iter().any(|&v| self.may_be_negative(m, v));
+        let narrow = || m.bits(m.element_type(m.value_type(m.result(op)))) < 32;
+        match m.opcode(op) {
+            Some(Opcode::Arith(A::Constant)) => m.constant_int(m.result(op)).is_none_or(|n| n < 0),
+            Some(Opcode::Tt(K::MakeRange)) => tt::MakeRange(op).start(m) < 0,
+            Some(Opcode::Tt(K::GetProgramId | K::GetNumPrograms)) => false,
+            Some(Opcode::Arith(A::Extui | A::Divui | A::Remui)) => false,
+            // Of a quotient, and of what a division leaves, the sign is that of what is divided.
+            Some(Opcode::Arith(A::Divsi | A::Floordivsi | A::Remsi | A::Shrsi | A::Shrui)) => {
+                any(&operands[..1])
+            }
+            Some(Opcode::Arith(A::Select)) => any(&operands[1..]),
+            Some(Opcode::Arith(A::Andi | A::Maxsi)) => operands.iter().all(|&v| self.may_be_negative(m, v)),
+            Some(Opcode::Arith(A::Addi | A::Muli | A::Shli)) => narrow() || any(operands),
+            Some(Opcode::Arith(A::Minsi | A::Ori | A::Extsi | A::IndexCast)) => any(operands),
+            // Operations that only arrange what they are given.
+            _ if m.has_trait(op, Trait::Pure) && moves(m, op) => any(operands),
+            _ => true,
+        }
     }
 }
 
