@@ -82,3 +82,38 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 // CHECK-LABEL: @stay
 // CHECK-NOT: ttg.async_copy
 // CHECK: ttg.ring_commit
+// -----
+// A tile of a reshaped slot, whose number is computed, may be any part of it: two stores of which one goes there have their order.
+// RUN: -fill-rings
+#blocked = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#plain = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @tiles(%p: tensor<16x32x!tt.ptr<f32>, #blocked>, %slot: i32, %phase: i32, %number: i32) {
+    %y = ttg.local_alloc : () -> !ttg.memdesc<2x32x32xf32, #plain, #smem, mutable>
+    %ring = ttg.ring_create %y {slots = 2 : i32} : !ttg.memdesc<2x32x32xf32, #plain, #smem, mutable>
+    ttg.warp_specialize(%ring, %slot, %phase) attributes {partitionNumWarps = array<i32: 4>}
+    default {
+      ttg.ring_acquire %ring[%slot], %phase
+      %s = ttg.memdesc_index %y[%slot] : !ttg.memdesc<2x32x32xf32, #plain, #smem, mutable> -> !ttg.memdesc<32x32xf32, #plain, #smem, mutable>
+      %behind = ttg.memdesc_subslice %s[16, 0] : !ttg.memdesc<32x32xf32, #plain, #smem, mutable> -> !ttg.memdesc<16x32xf32, #plain, #smem, mutable, 32x32>
+      %tiles = ttg.memdesc_reshape %s : !ttg.memdesc<32x32xf32, #plain, #smem, mutable> -> !ttg.memdesc<2x16x32xf32, #plain, #smem, mutable>
+      %tile = ttg.memdesc_index %tiles[%number] : !ttg.memdesc<2x16x32xf32, #plain, #smem, mutable> -> !ttg.memdesc<16x32xf32, #plain, #smem, mutable>
+      %u = tt.load %p {tt.vec = 4 : i32, tt.vec_axis = 1 : i32} : tensor<16x32x!tt.ptr<f32>, #blocked>
+      ttg.local_store %u, %behind : tensor<16x32xf32, #blocked> -> !ttg.memdesc<16x32xf32, #plain, #smem, mutable, 32x32>
+      %v = tt.load %p {tt.vec = 4 : i32, tt.vec_axis = 1 : i32} : tensor<16x32x!tt.ptr<f32>, #blocked>
+      ttg.local_store %v, %tile : tensor<16x32xf32, #blocked> -> !ttg.memdesc<16x32xf32, #plain, #smem, mutable>
+      ttg.ring_commit %ring[%slot]
+      ttg.warp_yield
+    }
+    partition0(%r: !ttg.ring, %s: i32, %q: i32) num_warps(4) {
+      ttg.ring_wait %r[%s], %q
+      ttg.ring_release %r[%s]
+      ttg.warp_return
+    } : (!ttg.ring, i32, i32) -> ()
+    tt.return
+  }
+}
+// CHECK-LABEL: @tiles
+// CHECK-NOT: ttg.async_copy
+// CHECK: ttg.ring_commit

@@ -138,6 +138,19 @@ pub fn are_apart(module: &Module, a: Value, b: Value) -> bool {
     a.len() == b.len() && a.iter().zip(&b).any(|(a, b)| a.1 <= b.0 || b.1 <= a.0)
 }
 
+/// Whether the dimensions of a view are some of its buffer's: those of a reshaped one are others.
+fn keeps_dimensions(module: &Module, view: Value) -> bool {
+    use ttg::Kind as K;
+    let op = module.defining_op(scope::captured(module, view));
+    op.is_some_and(|op| match module.opcode(op) {
+        Some(Opcode::Ttg(K::LocalAlloc)) => true,
+        Some(Opcode::Ttg(K::MemdescIndex | K::MemdescSubslice | K::MemdescTrans)) => {
+            keeps_dimensions(module, module.operands(op)[0])
+        }
+        _ => false,
+    })
+}
+
 /// The first element of a slot that a view shows along each of the slot's dimensions, and the first behind; `None` where that can't be told.
 fn part(module: &Module, view: Value) -> Option<Vec<(u32, u32)>> {
     let mut part: Vec<(u32, u32)> =
@@ -157,8 +170,8 @@ fn part(module: &Module, view: Value) -> Option<Vec<(u32, u32)>> {
             }
             at = turned.src(module);
         } else {
-            ttg::MemdescIndex::of(module, at)?;
-            return Some(part);
+            let slot = ttg::MemdescIndex::of(module, at)?;
+            return keeps_dimensions(module, slot.src(module)).then_some(part);
         }
     }
 }
