@@ -12,7 +12,7 @@ use tilewright_ir::dialect::tt;
 use tilewright_ir::opdef::Access;
 use tilewright_llvm::{Effect, Ty, Value};
 use tilewright_lower::{LoadHints, WordValues, Words};
-use tilewright_passes::analysis::global_bases;
+use tilewright_passes::analysis::global_bases::GlobalBases;
 use tilewright_passes::analysis::tile_layout::layout_of;
 
 use super::Lower;
@@ -164,10 +164,11 @@ impl Lower<'_, '_> {
     /// walk over a row one after the other do. (Loads of one block read different places.)
     pub fn reads_again(&self, function: ir::Op) -> bool {
         let m = self.m;
+        let global = GlobalBases::of(m);
         let mut read: FxHashMap<ir::Value, ir::Block> = FxHashMap::default();
         let loads = m.all_ops(function).into_iter().filter(|&op| tt::Load::cast(m, op).is_some());
         loads.filter_map(|op| Some((op, m.parent_block(op)?))).any(|(op, block)| {
-            let bases = global_bases::touched(m, op, Access::Read);
+            let bases = global.touched(op, Access::Read);
             bases.into_iter().any(|base| *read.entry(base).or_insert(block) != block)
         })
     }

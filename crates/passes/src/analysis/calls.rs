@@ -1,11 +1,23 @@
 //! Who calls whom: the functions that a call runs, its own callee's and theirs.
 
+use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::tt;
 use tilewright_ir::{Module, Op};
 
 /// The function that an operation calls.
 pub fn callee(module: &Module, op: Op) -> Option<Op> {
     module.function(&tt::Call::cast(module, op)?.callee(module).0)
+}
+
+/// The calls of each function that is called.
+pub fn by_callee(module: &Module) -> FxHashMap<Op, Vec<Op>> {
+    let mut found: FxHashMap<Op, Vec<Op>> = FxHashMap::default();
+    for op in module.all_ops(module.root()) {
+        if let Some(callee) = callee(module, op) {
+            found.entry(callee).or_default().push(op);
+        }
+    }
+    found
 }
 
 /// A function and all that it calls, directly or not, each once. There is no recursion.

@@ -6,7 +6,9 @@
 //! would pay for the few that might. So this is for orders that cost something and that a program relies on only where it names one
 //! tensor twice: what goes by it says so.
 
-use rustc_hash::FxHashSet;
+use std::cell::OnceCell;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::dialect::{arith, tt, ttng};
 use tilewright_ir::effects::resource;
 use tilewright_ir::opdef::{Access, Resource};
@@ -14,48 +16,111 @@ use tilewright_ir::{Block, Module, Op, Opcode, Trait, TypeKind, Value, ValueDef,
 
 use crate::analysis::{calls, scope, waiting};
 
-/// The bases of pointers, or of a descriptor.
-pub fn bases(module: &Module, value: Value) -> Vec<Value> {
-    let mut found = Vec::new();
-    let mut seen = FxHashSet::default();
-    let mut work = vec![value];
-    while let Some(v) = work.pop() {
-        let v = scope::captured(module, v);
-        if !seen.insert(v) {
-            continue;
-        }
-        let edges = flow::edges_into(module, v);
-        if !edges.is_empty() {
-            work.extend(edges.iter().map(|(edge, i)| edge.from(module)[*i]));
-            continue;
-        }
-        let from = match module.value_def(v) {
-            // The tensor map of a descriptor that the kernel makes, and the launch knows.
-            ValueDef::Argument(block, i) => {
-                let made = module.uses(v).iter().filter_map(|u| ttng::TensormapByLaunch::cast(module, u.op));
-                let made = made.filter(|made| made.map(module) == v).map(|made| made.base(module));
-                made.chain(given(module, block, i as usize)).collect()
-            }
-            ValueDef::Result(op, _) => sources(module, op),
-        };
-        if from.is_empty() {
-            found.push(v);
-        }
-        work.extend(from);
-    }
-    found
+/// A module's bases.
+#[derive(Debug)]
+pub struct GlobalBases<'m> {
+    module: &'m Module,
+    /// The calls of each function, once an argument asks for them.
+    calls: OnceCell<FxHashMap<Op, Vec<Op>>>,
 }
 
-/// What the callers of a function that is no kernel give for an argument of its first block.
-fn given(module: &Module, block: Block, index: usize) -> Vec<Value> {
-    let func = module.block_parent_op(block).filter(|&op| tt::Func::cast(module, op).is_some());
-    let Some(func) = func.filter(|&func| !launch::is_kernel(module, func)) else { return Vec::new() };
-    if module.region_blocks(tt::Func(func).body(module)).first() != Some(&block) {
-        return Vec::new();
+impl<'m> GlobalBases<'m> {
+    /// Of a module as it is.
+    pub const fn of(module: &'m Module) -> Self {
+        GlobalBases { module, calls: OnceCell::new() }
     }
-    let all = module.all_ops(module.root()).into_iter();
-    let calls = all.filter(|&op| calls::callee(module, op) == Some(func));
-    calls.filter_map(|call| module.operands(call).get(index).copied()).collect()
+
+    /// The bases of pointers, or of a descriptor.
+    pub fn bases(&self, value: Value) -> Vec<Value> {
+        let module = self.module;
+        let mut found = Vec::new();
+        let mut seen = FxHashSet::default();
+        let mut work = vec![value];
+        while let Some(v) = work.pop() {
+            let v = scope::captured(module, v);
+            if !seen.insert(v) {
+                continue;
+            }
+            let edges = flow::edges_into(module, v);
+            if !edges.is_empty() {
+                work.extend(edges.iter().map(|(edge, i)| edge.from(module)[*i]));
+                continue;
+            }
+            let from = match module.value_def(v) {
+                // The tensor map of a descriptor that the kernel makes, and the launch knows.
+                ValueDef::Argument(block, i) => {
+                    let made =
+                        module.uses(v).iter().filter_map(|u| ttng::TensormapByLaunch::cast(module, u.op));
+                    let made = made.filter(|made| made.map(module) == v).map(|made| made.base(module));
+                    made.chain(self.given(block, i as usize)).collect()
+                }
+                ValueDef::Result(op, _) => sources(module, op),
+            };
+            if from.is_empty() {
+                found.push(v);
+            }
+            work.extend(from);
+        }
+        found
+    }
+
+    /// What the callers of a function that is no kernel give for an argument of its first block.
+    fn given(&self, block: Block, index: usize) -> Vec<Value> {
+        let module = self.module;
+        let func = module.block_parent_op(block).filter(|&op| tt::Func::cast(module, op).is_some());
+        let Some(func) = func.filter(|&func| !launch::is_kernel(module, func)) else { return Vec::new() };
+        if module.region_blocks(tt::Func(func).body(module)).first() != Some(&block) {
+            return Vec::new();
+        }
+        let calls = self.calls.get_or_init(|| calls::by_callee(module)).get(&func).into_iter().flatten();
+        calls.filter_map(|&call| module.operands(call).get(index).copied()).collect()
+    }
+
+    /// The bases of what an operation itself reads (or writes) of global memory. A call does what its callee does, to all that it is given: by numbers, too, if
+    /// there such become addresses.
+    pub fn touched(&self, op: Op, access: Access) -> Vec<Value> {
+        use ttng::Kind as K;
+        let module = self.module;
+        // Tensor maps are not what a program works on.
+        if let Some(Opcode::Ttng(K::TensormapCreate | K::TensormapByLaunch | K::TensormapFenceproxyAcquire)) =
+            module.opcode(op)
+        {
+            return Vec::new();
+        }
+        if tt::Call::cast(module, op).is_some() {
+            if !calls::runs(module, op, |inner| does(module, inner, access)) {
+                return Vec::new();
+            }
+            let by_numbers = calls::runs(module, op, |inner| tt::IntToPtr::cast(module, inner).is_some());
+            let leads = |&v: &Value| is_address(module, v) || by_numbers && !is_constant(module, v);
+            return unique(module.operands(op).iter().copied().filter(leads).flat_map(|v| self.bases(v)));
+        }
+        let Some(def) = module.def(op) else { return Vec::new() };
+        let effects =
+            def.effects.iter().filter(|e| e.access == access && resource(module, op, e) == Resource::Global);
+        let groups = effects.filter_map(|e| def.group(e.operand?));
+        let operands = groups.flat_map(|group| module.operand_group(op, group).to_vec());
+        unique(operands.filter(|&v| is_address(module, v)).flat_map(|v| self.bases(v)))
+    }
+
+    /// The bases of what operations, with all that is in them, write of global memory.
+    pub fn written(&self, within: &[Op]) -> Vec<Value> {
+        let all = within.iter().flat_map(|&root| self.module.all_ops(root));
+        unique(all.flat_map(|op| self.touched(op, Access::Write)))
+    }
+
+    /// What a loop must not load ahead: what it writes itself and, where it waits for other warps of its program, what these may write.
+    pub fn written_before(&self, l: Op) -> Vec<Value> {
+        let module = self.module;
+        let waits = module.all_ops(l).into_iter().any(|op| waiting::waits_for_warps(module, op));
+        let function = scope::function(module, l).filter(|_| waits);
+        self.written(&[function.unwrap_or(l)])
+    }
+
+    /// Whether a load may read what is written through some of these bases: then it must not run ahead of that.
+    pub fn may_read(&self, load: Op, written: &[Value]) -> bool {
+        !written.is_empty() && self.touched(load, Access::Read).iter().any(|base| written.contains(base))
+    }
 }
 
 /// The pointers that the result of an operation is made from.
@@ -90,32 +155,6 @@ fn is_address(module: &Module, value: Value) -> bool {
     module.is_ptr(ty) || matches!(module.type_kind(ty), TypeKind::TensorDesc { .. })
 }
 
-/// The bases of what an operation itself reads (or writes) of global memory. A call does what its callee does, to all that it is given: by numbers, too, if
-/// there such become addresses.
-pub fn touched(module: &Module, op: Op, access: Access) -> Vec<Value> {
-    use ttng::Kind as K;
-    // Tensor maps are not what a program works on.
-    if let Some(Opcode::Ttng(K::TensormapCreate | K::TensormapByLaunch | K::TensormapFenceproxyAcquire)) =
-        module.opcode(op)
-    {
-        return Vec::new();
-    }
-    if tt::Call::cast(module, op).is_some() {
-        if !calls::runs(module, op, |inner| does(module, inner, access)) {
-            return Vec::new();
-        }
-        let by_numbers = calls::runs(module, op, |inner| tt::IntToPtr::cast(module, inner).is_some());
-        let leads = |&v: &Value| is_address(module, v) || by_numbers && !is_constant(module, v);
-        return unique(module.operands(op).iter().copied().filter(leads).flat_map(|v| bases(module, v)));
-    }
-    let Some(def) = module.def(op) else { return Vec::new() };
-    let effects =
-        def.effects.iter().filter(|e| e.access == access && resource(module, op, e) == Resource::Global);
-    let groups = effects.filter_map(|e| def.group(e.operand?));
-    let operands = groups.flat_map(|group| module.operand_group(op, group).to_vec());
-    unique(operands.filter(|&v| is_address(module, v)).flat_map(|v| bases(module, v)))
-}
-
 /// Whether an operation reads or writes global memory.
 fn does(module: &Module, op: Op, access: Access) -> bool {
     module.def(op).is_some_and(|def| {
@@ -131,22 +170,4 @@ fn unique(values: impl Iterator<Item = Value>) -> Vec<Value> {
         }
     }
     found
-}
-
-/// The bases of what operations, with all that is in them, write of global memory.
-pub fn written(module: &Module, within: &[Op]) -> Vec<Value> {
-    let all = within.iter().flat_map(|&root| module.all_ops(root));
-    unique(all.flat_map(|op| touched(module, op, Access::Write)))
-}
-
-/// What a loop must not load ahead: what it writes itself and, where it waits for other warps of its program, what these may write.
-pub fn written_before(module: &Module, l: Op) -> Vec<Value> {
-    let waits = module.all_ops(l).into_iter().any(|op| waiting::waits_for_warps(module, op));
-    let function = scope::function(module, l).filter(|_| waits);
-    written(module, &[function.unwrap_or(l)])
-}
-
-/// Whether a load may read what is written through some of these bases: then it must not run ahead of that.
-pub fn may_read(module: &Module, load: Op, written: &[Value]) -> bool {
-    !written.is_empty() && touched(module, load, Access::Read).iter().any(|base| written.contains(base))
 }

@@ -10,7 +10,7 @@
 //! So a [`ttng.fence_async_global`](ttng::FenceAsyncGlobal) and a barrier are placed before
 //!
 //! - a copy of what threads, and before an access to what copies, may have written since the last such place. May have: through the same base
-//!   ([`global_bases`]). What goes through two arguments is taken for two tensors, as in a kernel that loads `a` and `b` by TMA
+//!   ([`global_bases`](crate::analysis::global_bases)). What goes through two arguments is taken for two tensors, as in a kernel that loads `a` and `b` by TMA
 //!   and stores `c` in one loop, which has no fence. In front of a loop it stands for all that the loop wants of what came before;
 //! - a copy to where another may still store: through the same base, unless both blocks are of one descriptor and known to lie apart
 //!   (`Pending::apart`), as the halves of a tile do, and blocks that a loop stores one behind the other;
@@ -43,7 +43,8 @@ use tilewright_ir::opdef::Access;
 use tilewright_ir::{Block, Builder, Module, Op, Opcode, Region, Value, ValueDef, launch};
 
 use crate::analysis::affine::{Affine, Poly};
-use crate::analysis::{calls, global_bases, scope};
+use crate::analysis::global_bases::GlobalBases;
+use crate::analysis::{calls, scope};
 use crate::hopper::tma;
 use crate::pass::{Pass, Property};
 
@@ -237,8 +238,8 @@ struct Touch {
 impl Touch {
     fn of(m: &Module, op: Op) -> Touch {
         use ttng::Kind as K;
-        let (read, written) =
-            (global_bases::touched(m, op, Access::Read), global_bases::touched(m, op, Access::Write));
+        let global = GlobalBases::of(m);
+        let (read, written) = (global.touched(op, Access::Read), global.touched(op, Access::Write));
         match m.opcode(op) {
             Some(Opcode::Ttng(K::AsyncTmaCopyGlobalToLocal)) => Touch { copied: read, ..Touch::default() },
             Some(Opcode::Ttng(K::AsyncTmaCopyLocalToGlobal | K::AsyncTmaReduce)) => {

@@ -30,8 +30,9 @@ use tilewright_ir::dialect::{tt, ttg};
 use tilewright_ir::effects::effects;
 use tilewright_ir::{AttrKind, Builder, Diagnostic, Module, Op, Value, marks};
 
+use crate::analysis::global_bases::GlobalBases;
 use crate::analysis::rings::{self, Ring, guards};
-use crate::analysis::{global_bases, local_pointers, scope};
+use crate::analysis::{local_pointers, scope};
 use crate::hopper::tma;
 use crate::pass::{Pass, Property};
 use crate::transform::allocate_shared::buffer_users;
@@ -58,20 +59,19 @@ pub fn run(module: &mut Module, async_copy: bool) -> Result<(), Diagnostic> {
         module.set_attr(op, marks::PIPE, mark);
         let ring = Ring::of(module, create)?;
         let written = written_by_writer(module, &ring);
-        let is_written = |m: &Module, store: &Store| {
-            source(m, store).is_some_and(|load| global_bases::may_read(m, load, &written))
-        };
         for field in &ring.fields {
             let Some(stores) = stores(module, &ring, field.alloc) else { continue };
-            if stores.iter().any(|store| is_written(module, store)) {
+            let loads: Option<Vec<Op>> = stores.iter().map(|store| source(module, store)).collect();
+            let Some(loads) = loads else { continue };
+            if loads.iter().any(|&load| GlobalBases::of(module).may_read(load, &written)) {
                 continue;
             }
-            let blocks: Option<Vec<_>> = stores.iter().map(|s| block(module, s)).collect();
-            if let Some(blocks) = blocks {
-                stores.into_iter().zip(blocks).for_each(|(store, load)| copy_block(module, &store, load));
+            let blocks = stores.iter().zip(&loads).map(|(store, &load)| block(module, store, load));
+            if let Some(blocks) = blocks.collect::<Option<Vec<_>>>() {
+                stores.iter().zip(blocks).for_each(|(store, load)| copy_block(module, store, load));
                 continue;
             }
-            let loads: Option<Vec<_>> = stores.iter().map(|s| pointers(module, s)).collect();
+            let loads: Option<Vec<_>> = loads.iter().map(|&load| pointers(module, load)).collect();
             for (store, load) in stores.into_iter().zip(loads.filter(|_| async_copy).into_iter().flatten()) {
                 user_copies::by_copy(module, store.op, store.value, store.dst, load);
             }
@@ -87,7 +87,7 @@ fn written_by_writer(module: &Module, ring: &Ring) -> Vec<Value> {
         .into_iter()
         .filter(|&op| module.regions(op).is_empty() && rings::place(module, op) == ring.writer)
         .collect();
-    global_bases::written(module, &own)
+    GlobalBases::of(module).written(&own)
 }
 
 /// A store of all elements of a view.
@@ -162,8 +162,8 @@ fn is_of_writer(module: &Module, ring: &Ring, op: Op) -> bool {
 }
 
 /// The load of a block that a store puts into a slot, if the copy engine can put it there.
-fn block(module: &Module, store: &Store) -> Option<tt::DescriptorLoad> {
-    let load = tt::DescriptorLoad::cast(module, source(module, store)?)?;
+fn block(module: &Module, store: &Store, load: Op) -> Option<tt::DescriptorLoad> {
+    let load = tt::DescriptorLoad::cast(module, load)?;
     let (desc, slot) = (load.desc(module), module.value_type(store.dst));
     let block = tma::block_type(module, desc).filter(|_| tma::is_encoded(module, desc))?;
     let fits = module.encoding(block) == module.encoding(slot)
@@ -173,10 +173,9 @@ fn block(module: &Module, store: &Store) -> Option<tt::DescriptorLoad> {
     fits.then_some(load)
 }
 
-/// The load through pointers that a store puts into a slot, if threads can copy it there.
-fn pointers(module: &Module, store: &Store) -> Option<tt::Load> {
-    let load = tt::Load::cast(module, source(module, store)?)?;
-    schedule::can_copy(module, load.0).then_some(load)
+/// The load through pointers whose value threads can copy to a slot.
+fn pointers(module: &Module, load: Op) -> Option<tt::Load> {
+    tt::Load::cast(module, load).filter(|_| schedule::can_copy(module, load))
 }
 
 /// What gives the stored value, if nothing but the store uses that and nothing stands between that a copy may not pass.

@@ -3,7 +3,7 @@
 //!
 //! Several threads load an element that they all hold, and one of them stores it. A program says that the load comes first; of
 //! the threads only the one that stores knows. Neither do they where a kernel loads and stores through one of its arguments
-//! ([`global_bases`]), if not the same places by the same threads: a block that is turned in place, or a row that is shifted. A thread that
+//! ([`global_bases`](crate::analysis::global_bases)), if not the same places by the same threads: a block that is turned in place, or a row that is shifted. A thread that
 //! alone loads and stores an element needs no barrier: one that does so by pointers that are the same value, of which no two are equal
 //! ([`Distinct`]), nor one of an iteration of a loop and another one of a later iteration. Neither do those that touch nothing in common. What goes through two
 //! arguments is taken for two tensors, whoever loads it, and two stores, unless one of them is atomic
@@ -40,6 +40,7 @@
 //! ```
 
 use std::cell::RefCell;
+use std::rc::Rc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
@@ -48,8 +49,9 @@ use tilewright_ir::{Attr, Block, Builder, Encoding, Module, Op, Opcode, Region, 
 
 use super::membar::waits_inside;
 use crate::analysis::distinct::{Distinct, Touched};
+use crate::analysis::global_bases::GlobalBases;
 use crate::analysis::tile_layout::layout_of;
-use crate::analysis::{global_bases, scope, waiting};
+use crate::analysis::{scope, waiting};
 use crate::level::Level;
 use crate::pass::{Pass, Property};
 
@@ -77,10 +79,12 @@ pub fn missing(module: &Module) -> Vec<Op> {
     let distinct = Distinct::new(module);
     let read = FxHashSet::default();
     let of_lanes = Level::of(module) == Some(Level::Lane);
-    let mut walk = Walk { module, found: Vec::new(), bases: RefCell::default(), read, distinct, of_lanes };
+    let global = GlobalBases::of(module);
+    let mut walk =
+        Walk { module, found: Vec::new(), global, bases: RefCell::default(), read, distinct, of_lanes };
     for func in module.block_ops(module.body()) {
         let ops = module.all_ops(func);
-        walk.read = ops.iter().flat_map(|&op| global_bases::touched(module, op, Access::Read)).collect();
+        walk.read = ops.iter().flat_map(|&op| walk.bases_of(op).read.clone()).collect();
         for &region in module.regions(func) {
             walk.region(region, Pending::default());
         }
@@ -163,12 +167,26 @@ impl Pending {
     }
 }
 
+/// The bases of what an operation touches of global memory.
+#[derive(Debug)]
+struct Bases {
+    read: Vec<Value>,
+    written: Vec<Value>,
+}
+
+impl Bases {
+    fn all(&self) -> impl Iterator<Item = &Value> {
+        self.read.iter().chain(&self.written)
+    }
+}
+
 /// A walk in the order of execution, which carries what has been done.
 struct Walk<'m> {
     module: &'m Module,
     found: Vec<Op>,
-    /// What was asked of [`global_bases`].
-    bases: RefCell<FxHashMap<Op, Vec<Value>>>,
+    global: GlobalBases<'m>,
+    /// What operations touch, as far as it was asked.
+    bases: RefCell<FxHashMap<Op, Rc<Bases>>>,
     /// The bases from which the function loads.
     read: FxHashSet<Value>,
     distinct: Distinct<'m>,
@@ -282,8 +300,8 @@ impl Walk<'_> {
     }
 
     fn call(&mut self, op: Op, pending: Pending) -> Pending {
-        let does = |access| !global_bases::touched(self.module, op, access).is_empty();
-        let (loads, stores) = (does(Access::Read), does(Access::Write));
+        let bases = self.bases_of(op);
+        let (loads, stores) = (!bases.read.is_empty(), !bases.written.is_empty());
         let settles = loads && pending.stores.iter().any(|&store| self.meet(store, op))
             || stores && pending.loads.iter().any(|&load| self.meet(load, op));
         let pending = if settles { self.settle(op, pending) } else { pending };
@@ -304,7 +322,7 @@ impl Walk<'_> {
     fn meet(&self, first: Touch, second: Op) -> bool {
         let (mine, others) = (self.bases_of(first.op), self.bases_of(second));
         let atomic = self.is_atomic(first.op) && self.is_atomic(second);
-        if atomic || !mine.iter().any(|base| others.contains(base)) {
+        if atomic || !mine.all().any(|base| others.all().any(|other| other == base)) {
             return false;
         }
         if self.of_lanes && !self.is_of_copies(first.op, second) {
@@ -321,7 +339,7 @@ impl Walk<'_> {
     /// stores alone are two parts of it.
     fn stores_again(&self, op: Op, pending: &Pending) -> bool {
         let bases = self.bases_of(op);
-        bases.iter().any(|base| self.read.contains(base))
+        bases.all().any(|base| self.read.contains(base))
             && pending.stores.iter().any(|&store| self.meet(store, op))
     }
 
@@ -399,12 +417,9 @@ impl Walk<'_> {
         }
     }
 
-    fn bases_of(&self, op: Op) -> Vec<Value> {
-        let find = || {
-            let touched =
-                [Access::Read, Access::Write].map(|access| global_bases::touched(self.module, op, access));
-            touched.concat()
-        };
+    fn bases_of(&self, op: Op) -> Rc<Bases> {
+        let touched = |access| self.global.touched(op, access);
+        let find = || Rc::new(Bases { read: touched(Access::Read), written: touched(Access::Write) });
         self.bases.borrow_mut().entry(op).or_insert_with(find).clone()
     }
 

@@ -8,7 +8,8 @@ use tilewright_ir::opdef::{Access, Completion, Resource};
 use tilewright_ir::{Module, Op, TypeKind, Value, flow};
 
 use super::{Place, of_buffer, place};
-use crate::analysis::{calls, global_bases, local_pointers, scope};
+use crate::analysis::global_bases::GlobalBases;
+use crate::analysis::{calls, local_pointers, scope};
 use crate::transform::allocate_shared::allocation;
 
 /// Memory that operations touch: buffers by what allocates them, global memory by its bases.
@@ -72,7 +73,7 @@ fn in_one_loop(module: &Module, a: Op, b: Op) -> bool {
 /// Adds what the threads of an operation touch, but fields of rings.
 fn touch(module: &Module, op: Op, touched: &mut Touched) {
     for access in [Access::Read, Access::Write] {
-        for base in global_bases::touched(module, op, access) {
+        for base in GlobalBases::of(module).touched(op, access) {
             touched.add(base, access);
         }
     }

@@ -5,7 +5,8 @@ use tilewright_ir::dialect::{scf, tt, ttg};
 use tilewright_ir::{Block, Builder, Module, Op, Opcode, Shape, Type, TypeKind, Value};
 
 use super::{Positions, is_structure, position};
-use crate::analysis::{global_bases, rings};
+use crate::analysis::global_bases::GlobalBases;
+use crate::analysis::rings;
 use crate::hopper::{multicast, tma};
 use crate::transform::software_pipeline::schedule;
 
@@ -72,7 +73,7 @@ pub(super) struct Channel {
 /// The channels of a range of operations. `pointers`: loads through pointers too.
 pub(super) fn find(module: &mut Module, range: &[Op], num_stages: u32, pointers: bool) -> Vec<Channel> {
     let mut channels: Vec<Channel> = Vec::new();
-    let written = global_bases::written(module, range);
+    let written = GlobalBases::of(module).written(range);
     for &root in range {
         for op in module.all_ops(root) {
             let Some(load) = Load::cast(module, op) else { continue };
@@ -83,7 +84,7 @@ pub(super) fn find(module: &mut Module, range: &[Op], num_stages: u32, pointers:
                 continue;
             };
             // What the consumers write they load themselves.
-            if global_bases::may_read(module, op, &written) {
+            if GlobalBases::of(module).may_read(op, &written) {
                 continue;
             }
             let Some(slot) = slot_type(module, load) else { continue };

@@ -35,7 +35,8 @@ use tilewright_ir::opdef::Access;
 use tilewright_ir::{AttrKind, Block, Builder, Diagnostic, Module, Op, Type, Value};
 
 use super::{add_partitions, channels, pipeline_state, producer};
-use crate::analysis::{global_bases, rings, scope};
+use crate::analysis::global_bases::GlobalBases;
+use crate::analysis::{rings, scope};
 use crate::hopper::{captures, tma};
 use crate::target::TargetInfo;
 use crate::transform::allocate_shared::buffer_bytes;
@@ -132,9 +133,10 @@ fn find(module: &Module, first: Op, roots: &[Op]) -> Option<Vec<tt::DescriptorSt
 fn is_accessed_elsewhere(module: &Module, first: Op, stores: &[tt::DescriptorStore]) -> bool {
     let Some(func) = scope::function(module, first) else { return true };
     let stores: Vec<Op> = stores.iter().map(|store| store.0).collect();
-    let written = global_bases::written(module, &stores);
+    let global = GlobalBases::of(module);
+    let written = global.written(&stores);
     let others = module.all_ops(func).into_iter().filter(|op| !stores.contains(op));
-    let touched = |op| [Access::Read, Access::Write].map(|access| global_bases::touched(module, op, access));
+    let touched = |op| [Access::Read, Access::Write].map(|access| global.touched(op, access));
     others.flat_map(touched).flatten().any(|base| written.contains(&base))
 }
 

@@ -6,7 +6,8 @@ use tilewright_ir::{Module, Op, Opcode, Value, ValueDef, launch};
 
 use super::plan::{Batch, Extent, Index, Known, Plan};
 use crate::analysis::affine::{Poly, Product};
-use crate::analysis::{encoding_inference, global_bases, scope, waiting};
+use crate::analysis::global_bases::GlobalBases;
+use crate::analysis::{encoding_inference, scope, waiting};
 use crate::transform::assign_layouts::warp_group_shape;
 
 /// The most dimensions of a tensor map besides rows and columns (CUDA driver API, `cuTensorMapEncodeTiled`).
@@ -100,9 +101,10 @@ fn is_in_order(m: &Module, plan: &Plan) -> bool {
     let (Some(func), Some(body)) = (m.parent_op(plan.op), m.parent_block(plan.op)) else { return false };
     let is_its = |base: Value| base == plan.base;
     let behind = m.block_ops(body).skip_while(|&op| op != plan.op).flat_map(|op| m.all_ops(op));
+    let global = GlobalBases::of(m);
     launch::is_kernel(m, func)
-        && global_bases::written(m, &[func]).into_iter().all(is_its)
-        && behind.flat_map(|op| global_bases::touched(m, op, Access::Read)).all(is_its)
+        && global.written(&[func]).into_iter().all(is_its)
+        && behind.flat_map(|op| global.touched(op, Access::Read)).all(is_its)
 }
 
 /// How many products an operation holds.

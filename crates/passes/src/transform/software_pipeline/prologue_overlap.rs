@@ -33,7 +33,8 @@ use tilewright_ir::{Block, Module, Op, Value};
 
 use super::backward_slice::Slice;
 use super::schedule::Schedule;
-use crate::analysis::{global_bases, scope, scratch, waiting};
+use crate::analysis::global_bases::GlobalBases;
+use crate::analysis::{scope, scratch, waiting};
 use crate::hopper::tma;
 use crate::transform::allocate_shared::buffer_bytes;
 
@@ -65,8 +66,9 @@ impl Outer {
             return None;
         }
         // Nor may it read what the one before it has yet to write.
-        let written = global_bases::written_before(m, outer.0);
-        if schedule.blocks.iter().any(|load| global_bases::may_read(m, load.0, &written)) {
+        let global = GlobalBases::of(m);
+        let written = global.written_before(outer.0);
+        if schedule.blocks.iter().any(|load| global.may_read(load.0, &written)) {
             return None;
         }
         let mut needed = vec![l.lower_bound(m), l.upper_bound(m), l.step(m)];

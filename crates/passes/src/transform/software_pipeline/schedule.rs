@@ -27,8 +27,9 @@ use super::backward_slice::Slice;
 use super::graph::{Body, Stream, is_asynchronous, is_dot};
 use super::late_dots::Late;
 use super::{budget, tma_copies};
+use crate::analysis::global_bases::GlobalBases;
 use crate::analysis::tile_layout::tile_layout;
-use crate::analysis::{global_bases, rings, scope, scratch, waiting};
+use crate::analysis::{rings, scope, scratch, waiting};
 use crate::hopper::{multicast, tma, user_dots};
 use crate::machine::GROUP;
 use crate::target::TargetInfo;
@@ -149,8 +150,9 @@ impl Schedule {
         }
         let mut schedule = Schedule { stages, ..Schedule::default() };
         // What the loop may write is loaded where the program says, behind what came before it.
-        let written = global_bases::written_before(module, l.0);
-        let may_run_ahead = |op: Op| !is_load(module, op) || !global_bases::may_read(module, op, &written);
+        let global = GlobalBases::of(module);
+        let written = global.written_before(l.0);
+        let may_run_ahead = |op: Op| !is_load(module, op) || !global.may_read(op, &written);
         for &op in ops {
             if !is_load(module, op) {
                 continue;
