@@ -349,18 +349,22 @@ impl SharedLayout {
     pub fn lies_like(&self, other: &SharedLayout) -> bool {
         let count = |layout: &SharedLayout| layout.shape.iter().product::<u32>();
         count(self) == count(other)
-            && (0..count(self))
-                .all(|i| self.offset(&self.coordinates(i)) == other.offset(&other.coordinates(i)))
+            && (0..count(self)).all(|i| {
+                let (here, there) = (coordinates(&self.shape, i), coordinates(&other.shape, i));
+                self.offset(&here) == other.offset(&there)
+            })
     }
 
-    /// The coordinates of an element by its number in row-major order.
-    fn coordinates(&self, mut number: u32) -> Coord {
-        let mut at: Coord = smallvec![0; self.rank()];
-        for d in (0..self.rank()).rev() {
-            at[d] = number % self.shape[d];
-            number /= self.shape[d];
-        }
-        at
+    /// How far each element of a part lies behind the one that has its place in the part of the same shape with which the buffer begins; `None` where
+    /// that is not as far for all.
+    pub fn part_begin(&self, begin: &[u32], shape: &[u32]) -> Option<u32> {
+        let first = self.offset(begin);
+        let alike = |i: u32| {
+            let here = coordinates(shape, i);
+            let there: Coord = here.iter().zip(begin).map(|(&c, &b)| c + b).collect();
+            self.offset(&there) == first + self.offset(&here)
+        };
+        (0..shape.iter().product()).all(alike).then_some(first)
     }
 
     /// The elements to allocate.
@@ -369,6 +373,16 @@ impl SharedLayout {
             (0..self.rank()).map(|d| (self.physical[d] / self.steps[d] - 1) * self.strides[d]).sum();
         self.pad(self.linear.out_size(Dim::Offset) - 1 + last) + 1
     }
+}
+
+/// The coordinates of an element by its number in row-major order.
+pub fn coordinates(shape: &[u32], mut number: u32) -> Coord {
+    let mut at: Coord = smallvec![0; shape.len()];
+    for d in (0..shape.len()).rev() {
+        at[d] = number % shape[d];
+        number /= shape[d];
+    }
+    at
 }
 
 /// The axes of a buffer from fastest to slowest: an encoding's order, behind it the leading ones that it doesn't know.

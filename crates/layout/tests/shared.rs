@@ -199,3 +199,14 @@ fn rows_that_are_written_for_their_banks_stay_so() {
         assert_eq!(layout.allocation_elems(), elements, "rows of {columns}");
     }
 }
+
+#[test]
+fn a_part_begins_where_its_elements_lie_as_far_behind() {
+    let rows = SharedLayout::row_major(&[12, 20]);
+    assert_eq!(rows.part_begin(&[3, 5], &[4, 7]), Some(3 * 20 + 5));
+    let kind = SharedKind::NvmmaShared { swizzle_bytes: 128, transposed: false, element_bits: 16, rank: 2 };
+    let swizzled = SharedLayout::new(&Encoding::Shared(kind), &[32, 64], 16).unwrap();
+    assert_eq!(swizzled.part_begin(&[8, 0], &[16, 64]), Some(8 * 64));
+    assert_eq!(swizzled.part_begin(&[4, 0], &[4, 64]), None, "a swizzle is of 8 rows");
+    assert_eq!(swizzled.part_begin(&[0, 32], &[8, 32]), None, "and of 128 bytes");
+}

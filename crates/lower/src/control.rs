@@ -122,7 +122,7 @@ impl<H: Hooks> Lower<'_, H> {
     /// The machine values of IR values: one a register, or a word where dots that are under way have words of several elements.
     ///
     /// # Errors
-    /// A value that was not lowered; a slice of a buffer.
+    /// A value that was not lowered; a slice of a buffer that begins within a swizzle.
     pub fn flatten(&mut self, values: &[ir::Value]) -> Result<Vec<Value>> {
         let mut out = Vec::new();
         for &v in values {
@@ -130,12 +130,7 @@ impl<H: Hooks> Lower<'_, H> {
                 Val::Regs(_) if self.is_in_words(v) => out.extend(H::words(self, v)?),
                 Val::Regs(r) => out.extend_from_slice(&r),
                 Val::Token => {}
-                Val::Buffer(buffer) => {
-                    if buffer.offsets.iter().any(|&o| o != 0) {
-                        return Err(self.unsupported("a slice of a buffer carried through control flow"));
-                    }
-                    out.push(buffer.base);
-                }
+                Val::Buffer(_) => out.push(self.begin_of_part(v)?),
             }
         }
         Ok(out)

@@ -11,6 +11,7 @@ use tilewright_ir::dialect::ttg;
 use tilewright_layout::{Access, Dim, Offset, SharedAccess, SharedLayout, ThreadOffset, TileLayout};
 use tilewright_llvm::{Ty, Value};
 use tilewright_passes::analysis::scratch::matrix_store;
+use tilewright_passes::hopper::tma::BUFFER_ALIGNMENT;
 
 use crate::{Buffer, Hooks, Lower, Regs, Result, Val, memory_bits};
 
@@ -365,6 +366,27 @@ impl<H: Hooks> Lower<'_, H> {
         let groups = self.b.lshr(offset, padding.interval.ilog2());
         let pad = self.b.mul_const(groups, i64::from(padding.pad));
         self.b.add(offset, pad)
+    }
+
+    /// The address from which on a view's elements lie as those of its buffer do from the buffer's own.
+    ///
+    /// # Errors
+    /// A part that begins where the layout does not, or where copies and wide accesses, which take it for the begin of a buffer, can't.
+    pub(crate) fn begin_of_part(&mut self, view: ir::Value) -> Result<Value> {
+        let Buffer { base, offsets } = self.buffer(view)?;
+        if offsets.iter().all(|&at| at == 0) {
+            return Ok(base);
+        }
+        let ty = self.value_ty(view);
+        let (shared, shape) = (self.shared_layout(ty)?, self.m.shape(ty).unwrap_or(&[]));
+        let bytes = self.m.bits(ty).max(8) / 8;
+        let begin = shared.part_begin(&offsets, shape).map(|begin| begin * bytes);
+        let Some(begin) = begin.filter(|begin| begin.is_multiple_of(BUFFER_ALIGNMENT)) else {
+            return Err(self.unsupported(format!(
+                "a part of a buffer that begins within a swizzle, or at no multiple of {BUFFER_ALIGNMENT} bytes, carried through control flow"
+            )));
+        };
+        Ok(self.b.ptr_add_const(base, i64::from(begin)))
     }
 
     pub(crate) fn memdesc_reshape(&mut self, op: ttg::MemdescReshape) -> Result<()> {
