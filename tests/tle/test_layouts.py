@@ -50,6 +50,39 @@ def test_layouts_that_kernels_make(device, way):
     np.testing.assert_array_equal(device.numpy(out), x.sum(1))
 
 
+UNSWIZZLED = tle.gpu.nv_mma_shared_layout([64, 32], [1, 0], tl.float16, swizzled=False)
+
+
+@triton.jit
+def unswizzled(x_ptr, out_ptr, LAYOUT: tl.constexpr, MULTIPLIES: tl.constexpr):
+    x_desc = tl.make_tensor_descriptor(x_ptr, [64, 32], [32, 1], [64, 32])
+    out_desc = tl.make_tensor_descriptor(out_ptr, [2 * 64, 32], [32, 1], [64, 32])
+    buffer = tle.gpu.alloc([2, 64, 32], dtype=tl.float16, layout=LAYOUT)
+    bar = tle.gpu.alloc_barrier(expect_bytes=64 * 32 * 2)
+    tle.gpu.copy(x_desc, buffer.slot(1), [64, 32], [0, 0], barrier=bar)
+    tle.gpu.barrier_wait(bar, phaseIdx=0)
+    if MULTIPLIES:
+        tle.gpu.wgmma_wait(0, tle.gpu.wgmma(buffer.slot(1), buffer.slot(1), trans_b=True))
+    tle.gpu.copy(buffer.slot(1), out_desc, [64, 32], [0, 0])
+    buffer.slot(0).store(buffer.slot(1).load() + 1)
+    tle.gpu.copy(buffer.slot(0), out_desc, [64, 32], [64, 0])
+
+
+def test_what_is_not_swizzled(device):
+    x = np.random.default_rng(0).integers(-4, 5, (64, 32)).astype(np.float16)
+    out = device.array(np.zeros((2, 64, 32), np.float16))
+    unswizzled[(1,)](device.array(x), out, UNSWIZZLED, False)
+    np.testing.assert_array_equal(device.numpy(out), np.stack([x, x + 1]))
+
+
+def test_products_read_what_is_swizzled(device):
+    x = device.array(np.zeros((64, 32), np.float16))
+    with pytest.raises(
+        triton.CompilationError, match=r"`a` of tle\.gpu\.wgmma is a buffer with a layout that"
+    ):
+        unswizzled[(1,)](x, device.array(np.zeros((2, 64, 32), np.float16)), UNSWIZZLED, True)
+
+
 @pytest.mark.parametrize(
     ("way", "message"),
     [
@@ -235,7 +268,7 @@ def wrong(x_ptr, CASE: tl.constexpr):
     elif CASE == 1:
         tle.gpu.alloc([64, 32], dtype=tl.float32, layout=ROWS)
     elif CASE == 2:
-        tle.gpu.alloc([64, 32], dtype=tl.float16, layout=UNSWIZZLED)
+        tle.gpu.alloc([64, 32], dtype=tl.float16, layout=PADDED)
     elif CASE == 3:
         tle.gpu.alloc([64, 8], dtype=tl.float16, layout=THIN)
     elif CASE == 4:
@@ -276,7 +309,7 @@ def wrong(x_ptr, CASE: tl.constexpr):
         tle.gpu.set_layout(x, ENDLESS)
 
 
-UNSWIZZLED = tle.gpu.nv_mma_shared_layout([64, 32], [1, 0], tl.float16, swizzled=False)
+PADDED = tle.gpu.nv_mma_shared_layout([64, 32], [1, 0], tl.float16, fp4Padded=True)
 THIN = tle.gpu.nv_mma_shared_layout.make_default([64, 8], tl.float16)
 EIGHT = tle.gpu.BlockEncoding([1, 1], [1, 32], [8, 1], [1, 0])
 UNEVEN = tle.gpu.BlockEncoding([1, 3], [1, 32], [4, 1], [1, 0])
@@ -289,7 +322,7 @@ NO_MMA = tle.gpu.MmaEncoding(4, [4, 1], [16, 8])
 WRONG = [
     r"layout is of shape \[64, 32\], and the buffer of shape \[64, 64\]",
     "and dtype fp32",
-    "not supported yet: a tle.gpu.nv_mma_shared_layout with fp4Padded=True or swizzled=False",
+    "not supported yet: a tle.gpu.nv_mma_shared_layout with fp4Padded=True",
     "needs rows of a multiple of 32 bytes",
     "`layout` of tle.gpu.alloc must be a tle.gpu.swizzled_shared_layout or",
     "`alias` of tle.gpu.alloc must be a buffered_tensor",

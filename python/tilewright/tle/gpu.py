@@ -80,7 +80,8 @@ class nv_mma_shared_layout(shared_layout):
     bytes permuted.
 
     ``shape`` and ``elemType`` are the two last extents and the dtype of the buffer. ``order`` is [1, 0] where its last dimension is contiguous, else [0, 1].
-    ``fp4Padded`` and ``swizzled=False`` are not supported yet.
+    ``swizzled=False`` puts groups of 16 bytes of all rows one behind the other, which the copy engine writes and reads, and :func:`wgmma` does not. ``fp4Padded``
+    is not supported yet.
     """
 
     def __init__(

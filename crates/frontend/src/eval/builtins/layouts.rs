@@ -139,16 +139,18 @@ impl Evaluator<'_> {
                 "`order` of a tle.gpu.nv_mma_shared_layout is [1, 0] or [0, 1], not {order:?}"
             )));
         }
-        if padded != [0] || swizzled != [1] {
-            return Err(self
-                .not_supported_yet("a tle.gpu.nv_mma_shared_layout with fp4Padded=True or swizzled=False"));
+        if padded != [0] {
+            return Err(self.not_supported_yet("a tle.gpu.nv_mma_shared_layout with fp4Padded=True"));
         }
         let element_bits = element.bits().max(8);
         let row = of[order[0] as usize] * element_bits / 8;
-        let swizzle_bytes = (1 << row.trailing_zeros()).min(128);
-        if swizzle_bytes < 32 || !of[order[1] as usize].is_multiple_of(8) {
+        let (swizzle_bytes, least) = match swizzled[..] {
+            [0] => (0, 16),
+            _ => ((1 << row.trailing_zeros()).min(128), 32),
+        };
+        if !row.is_multiple_of(least) || !of[order[1] as usize].is_multiple_of(8) {
             return Err(self.error(format!(
-                "a tle.gpu.nv_mma_shared_layout needs rows of a multiple of 32 bytes, as many as a multiple of 8, not {of:?} of {element}"
+                "a tle.gpu.nv_mma_shared_layout needs rows of a multiple of {least} bytes, as many as a multiple of 8, not {of:?} of {element}"
             )));
         }
         Ok(SharedKind::NvmmaShared { swizzle_bytes, transposed: order[0] == 0, element_bits, rank: 2 })

@@ -132,7 +132,9 @@ impl Evaluator<'_> {
         let given = self.module.encoding(ty).and_then(|e| self.module.encoding_of(e));
         match given {
             None => Ok(false),
-            Some(Encoding::Shared(SharedKind::NvmmaShared { transposed, .. })) => Ok(*transposed),
+            Some(Encoding::Shared(SharedKind::NvmmaShared { transposed, swizzle_bytes: 1.., .. })) => {
+                Ok(*transposed)
+            }
             Some(_) => Err(self
                 .error(format!(
                     "`{name}` of tle.gpu.wgmma is a buffer with a layout that products cannot read"
