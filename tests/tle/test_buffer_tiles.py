@@ -1,4 +1,4 @@
-"""`extract_tile` and `insert_tile` on buffers: views, by numbers known at compile time and at run time."""
+"""`extract_tile` and `insert_tile` on buffers, and other parts of them: views, by numbers known at compile time and at run time."""
 
 import numpy as np
 import pytest
@@ -168,6 +168,237 @@ def test_copies(device, i, by_descriptor):
     np.testing.assert_array_equal(device.numpy(out), want)
 
 
+@triton.jit
+def ahead(x_ptr, out_ptr, n, BUFFER: tl.constexpr, TILE: tl.constexpr):
+    """Asynchronous copies to one half of a buffer while the other one is read."""
+    ROWS: tl.constexpr = TILE[0] if len(TILE) == 2 else TILE[1]
+    COLUMNS: tl.constexpr = TILE[len(TILE) - 1]
+    block = tl.reshape(grid((ROWS, COLUMNS), COLUMNS), TILE)
+    buffer = tle.gpu.alloc(BUFFER, dtype=x_ptr.dtype.element_ty)
+    total = tl.zeros(TILE, x_ptr.dtype.element_ty)
+    for i in range(n + 1):
+        inside = tl.full(TILE, i < n, tl.int1)
+        if len(TILE) == 2:
+            there = buffer.extract_tile((i % 2, 0), TILE)
+        else:
+            there = buffer.extract_tile(i % 2, TILE)
+        tle.gpu.copy(x_ptr + i * ROWS * COLUMNS + block, there, TILE, mask=inside, is_async=True)
+        tle.gpu.async_commit_group()
+        tle.gpu.async_wait_group(1)
+        if i > 0:
+            total += buffer.extract_tile(((i - 1) % 2,) + (0,) * (len(TILE) - 1), TILE).load()
+    tl.store(out_ptr + block, total)
+
+
+@pytest.mark.parametrize(
+    ("shape", "tile"),
+    [((32, 32), (16, 32)), ((16, 24), (8, 24)), ((2, 8, 32), (1, 8, 32))],
+)
+def test_asynchronous_copies(device, shape, tile):
+    x = np.random.default_rng(4).integers(0, 50, (5, *tile)).astype(np.float32)
+    out = device.empty(tile, np.float32)
+    ahead[(1,)](device.array(x), out, 5, shape, tile)
+    np.testing.assert_array_equal(device.numpy(out), x.sum(0))
+
+
+@triton.jit
+def seen_otherwise(x_ptr, out_ptr, numbers_ptr, N: tl.constexpr):
+    """A tile reshaped, its slots and tiles; its bytes as another dtype; a tile of a buffer of one dimension."""
+    buffer = tle.gpu.alloc([4 * N], dtype=tl.uint32)
+    buffer.store(tl.load(x_ptr + tl.arange(0, 4 * N)))
+    i, k = tl.load(numbers_ptr), tl.load(numbers_ptr + 1)
+    tile = buffer.extract_tile(i, (N,))
+    square = tile.reshape([4, N // 4])
+    tl.store(out_ptr + tl.arange(0, N // 4), square.slot(k).load())
+    halves = tle.gpu.alloc([2 * N], dtype=tl.uint16, alias=tile, nv_mma_shared_layout=False)
+    tl.store(out_ptr + N + tl.arange(0, 2 * N), halves.load().to(tl.uint32))
+    part = square.extract_tile((k // 2, 0), (2, N // 4)).reshape([N // 2])
+    tl.store(out_ptr + 3 * N + tl.arange(0, N // 2), part.load())
+
+
+@pytest.mark.parametrize("i", [0, 3])
+def test_seen_otherwise(device, i):
+    n, k = 32, 3
+    x = np.random.default_rng(5).integers(0, 1 << 32, 4 * n, dtype=np.uint32)
+    out = device.array(np.zeros(4 * n, np.uint32))
+    seen_otherwise[(1,)](device.array(x), out, device.array(np.array([i, k], np.int32)), n)
+    tile = x[i * n : i * n + n]
+    found = device.numpy(out)
+    np.testing.assert_array_equal(found[: n // 4], tile.reshape(4, -1)[k])
+    np.testing.assert_array_equal(found[n : 3 * n], tile.view(np.uint16))
+    np.testing.assert_array_equal(
+        found[3 * n : 3 * n + n // 2], tile.reshape(4, -1)[2 * (k // 2) :][:2].ravel()
+    )
+
+
+@triton.jit
+def products(a_ptr, b_ptr, out_ptr, numbers_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """Products of tiles that the program chooses, one of which is read the other way round."""
+    a = tle.gpu.alloc([4 * M, K], dtype=tl.float16)
+    a.store(tl.load(a_ptr + grid((4 * M, K), K)))
+    b = tle.gpu.alloc([2, 2 * N, K], dtype=tl.float16)
+    b.slot(0).store(tl.load(b_ptr + grid((2 * N, K), K)))
+    b.slot(1).store(tl.load(b_ptr + 2 * N * K + grid((2 * N, K), K)))
+    i, j = tl.load(numbers_ptr), tl.load(numbers_ptr + 1)
+    acc = tl.zeros([M, N], tl.float32)
+    for k in range(2):
+        left = a.extract_tile((2 * k + i, 0), (M, K))
+        right = b.slot(k).extract_tile((j, 0), (N, K))
+        acc = tle.gpu.wgmma(left, right, acc, trans_b=True)
+        acc = tle.gpu.wgmma_wait(0, acc)
+    tl.store(out_ptr + grid((M, N), N), acc)
+
+
+@pytest.mark.parametrize("i", [0, 1])
+@pytest.mark.parametrize("n", [8, 64])
+def test_products(device, i, n):
+    m, k = 64, 64
+    rng = np.random.default_rng(6)
+    a, b = (rng.integers(-3, 4, shape).astype(np.float16) for shape in ((4, m, k), (2, 2, n, k)))
+    out = device.empty((m, n), np.float32)
+    numbers = device.array(np.array([i, 1 - i], np.int32))
+    products[(1,)](device.array(a), device.array(b), out, numbers, m, n, k)
+    a, b = a.astype(np.float32), b.astype(np.float32)
+    want = a[i] @ b[0, 1 - i].T + a[2 + i] @ b[1, 1 - i].T
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
+@triton.jit
+def bring(desc, buffer, full, empty, n, M: tl.constexpr, N: tl.constexpr):
+    for i in range(n):
+        tle.gpu.barrier_wait(empty[i % 2], phaseIdx=i // 2)
+        there = buffer.extract_tile((i % 2, 0), (M, N))
+        tle.gpu.copy(desc, there, [M, N], [i * M, 0], barrier=full[i % 2])
+
+
+@triton.jit
+def take(out_desc, buffer, full, empty, n, M: tl.constexpr, N: tl.constexpr):
+    for i in range(n):
+        tle.gpu.barrier_wait(full[i % 2], phaseIdx=i // 2)
+        tle.gpu.copy(buffer.extract_tile((i % 2, 0), (M, N)), out_desc, [M, N], [(n - 1 - i) * M, 0])
+        tle.gpu.barrier_arrive(empty[i % 2], phaseIdx=i // 2)
+
+
+@triton.jit
+def by_barriers(x_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr):
+    x_desc = tl.make_tensor_descriptor(x_ptr, [n * M, N], [N, 1], [M, N])
+    out_desc = tl.make_tensor_descriptor(out_ptr, [n * M, N], [N, 1], [M, N])
+    buffer = tle.gpu.alloc([2 * M, N], dtype=tl.float32)
+    full = tle.gpu.alloc_barriers(2, expect_bytes=M * N * 4)
+    empty = tle.gpu.alloc_barriers(2, init=tle.gpu.READY)
+    tle.gpu.warp_specialize(
+        [(take, (out_desc, buffer, full, empty, n, M, N)), (bring, (x_desc, buffer, full, empty, n, M, N))],
+        [1],
+        [24],
+    )
+
+
+def test_copies_with_a_barrier(device):
+    n, rows, columns = 5, 16, 32
+    x = np.random.default_rng(7).random((n, rows, columns)).astype(np.float32)
+    out = device.empty((n, rows, columns), np.float32)
+    by_barriers[(1,)](device.array(x), out, n, rows, columns)
+    np.testing.assert_array_equal(device.numpy(out), x[::-1])
+
+
+@triton.jit
+def parts_of(x_ptr, out_ptr, flag, N: tl.constexpr):
+    """Parts that are whole rows lie side by side: they are reshaped, and other buffers lie there."""
+    buffer = tle.gpu.alloc([4 * N, N], dtype=tl.float32)
+    buffer.store(tl.load(x_ptr + grid((4 * N, N), N)))
+    half = buffer.subslice(2 * N, 2 * N, dim=0)
+    rows = half.extract_tile((1, 0), (N, N)).reshape([2, N // 2, N])
+    tl.store(out_ptr + grid((N // 2, N), N), rows.slot(flag).load())
+    same = tle.gpu.alloc([N * N], dtype=tl.float32, alias=half, alias_offset_bytes=N * N * 4)
+    tl.store(out_ptr + N * N + tl.arange(0, N * N), same.load())
+
+
+@pytest.mark.parametrize("flag", [0, 1])
+def test_parts_that_lie_side_by_side(device, flag):
+    n = 16
+    x = np.random.default_rng(8).random((4, n, n)).astype(np.float32)
+    out = device.array(np.zeros((2, n, n), np.float32))
+    parts_of[(1,)](device.array(x), out, flag, n)
+    found = device.numpy(out)
+    np.testing.assert_array_equal(found[0, : n // 2], x[3].reshape(2, n // 2, n)[flag])
+    np.testing.assert_array_equal(found[1], x[3])
+
+
+@triton.jit
+def by_matrix_units(x_ptr, out_ptr, which, LAYOUT: tl.constexpr, N: tl.constexpr):
+    """A buffer of a given layout under another shape, and tiles of it."""
+    buffer = tle.gpu.alloc([2 * N, N], dtype=tl.float32, layout=LAYOUT)
+    buffer.store(tl.load(x_ptr + grid((2 * N, N), N)))
+    half = buffer.extract_tile((which, 0), (N, N)).reshape([2, N // 2, N])
+    tl.store(out_ptr + grid((N // 2, N), N), half.slot(0).load())
+    tl.store(out_ptr + N // 2 * N + grid((N // 2, N), N), buffer.reshape([4, N // 2, N]).slot(3).load())
+
+
+@pytest.mark.parametrize("layout", ["matrix units", "rows"])
+def test_a_given_layout(device, layout):
+    n, which = 32, 1
+    units = tle.gpu.nv_mma_shared_layout.make_default([2 * n, n], tl.float32)
+    layout = units if layout == "matrix units" else tle.gpu.swizzled_shared_layout(1, 1, 1, [1, 0])
+    x = np.random.default_rng(9).random((2, n, n)).astype(np.float32)
+    out = device.empty((2, n // 2, n), np.float32)
+    by_matrix_units[(1,)](device.array(x), out, which, layout, n)
+    np.testing.assert_array_equal(device.numpy(out), np.stack([x[which, : n // 2], x[1, n // 2 :]]))
+
+
+@triton.jit
+def carried(x_ptr, out_ptr, n, N: tl.constexpr):
+    """Parts that a branch gives and a loop exchanges, one of them of columns."""
+    buffer = tle.gpu.alloc([2 * N, 2 * N], dtype=tl.float32)
+    buffer.store(tl.load(x_ptr + grid((2 * N, 2 * N), 2 * N)))
+    one = buffer.subslice(0, N, dim=0)
+    other = buffer.subslice(N - 4, N, dim=0)
+    if n > 2:
+        corner = one.subslice(N, N, dim=1)
+    else:
+        corner = other.subslice(0, N, dim=1)
+    total = corner.load()
+    for _ in range(n):
+        total += one.subslice(0, N, dim=1).load()
+        one, other = other, one
+    tl.store(out_ptr + grid((N, N), N), total)
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_parts_that_are_carried(device, n):
+    m = 32
+    x = np.random.default_rng(10).integers(0, 50, (2 * m, 2 * m)).astype(np.float32)
+    out = device.empty((m, m), np.float32)
+    carried[(1,)](device.array(x), out, n, m)
+    one, other = x[:m], x[m - 4 : 2 * m - 4]
+    want = one[:, m:] if n > 2 else other[:, :m]
+    want = want + sum([one, other][i % 2][:, :m] for i in range(n))
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
+@triton.jit
+def product_of_part(a_ptr, b_ptr, out_ptr, which, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    a = tle.gpu.alloc([2 * M, K], dtype=tl.float16)
+    a.store(tl.load(a_ptr + grid((2 * M, K), K)))
+    b = tle.gpu.alloc([K, N], dtype=tl.float16)
+    b.store(tl.load(b_ptr + grid((K, N), N)))
+    if which > 0:
+        part = a.subslice(M, M, dim=0)
+    else:
+        part = a.subslice(0, M, dim=0)
+    acc = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(part, b))
+    tl.store(out_ptr + grid((M, N), N), acc)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_product_of_a_part_that_a_branch_gives(device, which):
+    m, n, k = 64, 32, 64
+    rng = np.random.default_rng(11)
+    a, b = (rng.integers(-3, 4, shape).astype(np.float16) for shape in ((2, m, k), (k, n)))
+    out = device.empty((m, n), np.float32)
+    product_of_part[(1,)](device.array(a), device.array(b), out, which, m, n, k)
+    np.testing.assert_array_equal(device.numpy(out), a[which].astype(np.float32) @ b.astype(np.float32))
+
+
 CLUSTER = tle.device_mesh({"block_cluster": 2})
 
 
@@ -214,7 +445,7 @@ def test_outside(monkeypatch, backend, i):
 @triton.jit
 def wrong(x_ptr, i, CASE: tl.constexpr):
     buffer = tle.gpu.alloc([8, 8], dtype=tl.int32)
-    tile = buffer.extract_tile((i, 0), (4, 8))
+    tile = buffer.extract_tile((0, i), (8, 4))
     if CASE == 0:
         buffer.extract_tile(4, (4, 4))
     elif CASE == 1:
@@ -224,9 +455,9 @@ def wrong(x_ptr, i, CASE: tl.constexpr):
     elif CASE == 3:
         tle.gpu.alloc([8], dtype=tl.int32, alias=tile)
     elif CASE == 4:
-        tle.gpu.copy(x_ptr + grid((4, 8), 8), tile, [4, 8], is_async=True)
+        tle.gpu.copy(x_ptr + grid((8, 4), 8), tile, [8, 4], is_async=True)
     elif CASE == 5:
-        tle.pipe(capacity=4, x=tile)
+        tle.pipe(capacity=4, x=buffer.extract_tile((i, 0), (4, 8)))
     elif CASE == 6:
         tile.reshape([32])
 
@@ -237,9 +468,9 @@ def wrong(x_ptr, i, CASE: tl.constexpr):
         (0, "the index of .*extract_tile is 4, but there are 4 tiles"),
         (1, "dimension 0 of the tensor, 8, is no multiple of the tile's, 3"),
         (2, "has elements of fp32, `x` of int32"),
-        (3, "not supported yet: this with a tile of a buffer whose number is computed at run time"),
+        (3, "not supported yet: this with a tile of a buffer that .* run time, and that is not whole rows"),
         (4, "not supported yet: this with a tile of a buffer"),
-        (5, "not supported yet: this with a tile of a buffer"),
+        (5, "not supported yet: a field of a pipe that is a tile"),
         (6, "not supported yet: this with a tile of a buffer"),
     ],
 )

@@ -173,7 +173,8 @@ class buffered_tensor:
     def extract_tile(self, index, tile_shape):
         """A view of tile number ``index`` of the grid of tiles of ``tile_shape`` (also ``shape``); both as for ``tle.extract_tile``.
 
-        One whose number is computed at run time can be loaded, stored, cut into tiles and reached by :func:`local_ptr`.
+        One whose number is computed at run time is like any other view where it consists of whole rows: all of the buffer behind the first
+        dimension that is cut. What is cut further can be loaded, stored, copied, cut into tiles and reached by :func:`local_ptr`.
         """
 
     @_marker.builtin
@@ -182,7 +183,7 @@ class buffered_tensor:
 
     @_marker.builtin
     def reshape(self, shape):
-        """The same elements, in row-major order, under another shape."""
+        """The same elements, in row-major order, under another shape; also of parts that consist of whole rows and begin at a multiple of their size."""
 
     @_marker.builtin
     def load(self):
@@ -213,7 +214,7 @@ def alloc(
     :param init_value: a tensor of this shape that it holds at first; else the content is undefined.
     :param nv_mma_shared_layout: false for a plain row-major order; true leaves that to the compiler, which swizzles what :func:`wgmma` and copies with
         a ``barrier`` use.
-    :param alias: a buffer, or a slot of one, in whose memory this one lies, from byte ``alias_offset_bytes`` on. Nothing orders what is done
+    :param alias: a buffer, or a slot or a tile of whole rows of one, in whose memory this one lies, from byte ``alias_offset_bytes`` on. Nothing orders what is done
         with both. What one finds of what was written to the other depends on their layouts: give both one in row-major order
         (``nv_mma_shared_layout=False``) to look at the same bytes.
 

@@ -242,7 +242,9 @@ pub fn copies_part(module: &Module, buffer: Value) -> bool {
     let whole = loop {
         let Some(op) = module.defining_op(at) else { return false };
         match module.opcode(op) {
-            Some(Opcode::Ttg(ttg::Kind::LocalAlloc | ttg::Kind::MemdescReinterpret)) => break at,
+            Some(Opcode::Ttg(
+                ttg::Kind::LocalAlloc | ttg::Kind::MemdescReinterpret | ttg::Kind::MemdescReshape,
+            )) => break at,
             Some(Opcode::Ttg(ttg::Kind::MemdescIndex)) => {}
             Some(Opcode::Ttg(ttg::Kind::MemdescSubslice)) => {
                 let starts = ttg::MemdescSubslice(op).offsets(module);

@@ -297,7 +297,7 @@ impl Evaluator<'_> {
         };
         let offsets = self.block_copied(args, &from, &to)?;
         let bytes = self.bytes_copied(&from, &to, all)?;
-        self.own_buffer(&to)?;
+        let to = self.own_buffer(&to)?;
         let coord = self.block_offsets(&from, &offsets)?;
         let sharing = self.multicast_arg(args)?;
         let (bar, desc, buffer) = (barrier.handle.value, from.handle.value, to.handle.value);

@@ -136,7 +136,7 @@ impl Evaluator<'_> {
                     }
                 }
                 let to = self.part_at_offsets(args, to, &shape)?;
-                self.own_buffer(from)?;
+                self.of_this_program(from)?;
                 self.copy_between(args, from, &to)
             }
             _ => Err(self
@@ -168,14 +168,14 @@ impl Evaluator<'_> {
 
     /// Checks that there is a way from one memory to a buffer's.
     fn check_route(&mut self, from: &ascend::Space, to: &Buffer) -> Eval<()> {
-        self.own_buffer(to)?;
+        self.of_this_program(to)?;
         let Some(space) = ascend::by_attribute(self.space_of(to)) else { return Err(self.no_space(to)) };
         self.route(from, space)
     }
 
     /// Checks that there is a way from a buffer's memory to another.
     fn check_routes(&mut self, from: &Buffer, to: &ascend::Space) -> Eval<()> {
-        self.own_buffer(from)?;
+        self.of_this_program(from)?;
         let Some(space) = ascend::by_attribute(self.space_of(from)) else { return Err(self.no_space(from)) };
         self.route(space, to)
     }

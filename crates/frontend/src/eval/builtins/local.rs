@@ -118,8 +118,9 @@ impl Evaluator<'_> {
             return Err(self.error("a tle.gpu.alloc with `alias` has no `init_value`: store it"));
         }
         let of = self.buffer_arg(args, "alias")?;
-        self.own_buffer(&of)?;
-        self.whole_buffer(&of, "have an alias", "give the buffer, or a slot of it, with an offset")?;
+        self.of_this_program(&of)?;
+        let of =
+            self.contiguous_part(&of, "have an alias", "give the buffer, or a slot of it, with an offset")?;
         let bytes = |element: &DType, shape: &Shape| {
             i128::from(element.bits().max(8) / 8) * shape.iter().map(|&n| i128::from(n)).product::<i128>()
         };
@@ -141,18 +142,6 @@ impl Evaluator<'_> {
             ttg::MemdescReinterpret::build(&mut builder!(self), of.handle.value, Some(offset as i32), ty)
                 .result(&self.module);
         Ok(buffer(value, element, shape, None))
-    }
-
-    /// Checks that a buffer is no part of another one along a dimension, of which something can't be done.
-    fn whole_buffer(&mut self, buffer: &Buffer, what: &str, note: &str) -> Eval<()> {
-        let ty = self.module.value_type(buffer.handle.value);
-        match self.module.type_kind(ty) {
-            TypeKind::MemDesc { alloc_shape: Some(all), .. } if !all.ends_with(&buffer.shape) => Err(self
-                .error(format!("a part of a buffer can't {what}: its elements do not lie side by side"))
-                .note(note.to_string())
-                .into()),
-            _ => Ok(()),
-        }
     }
 
     /// A new buffer that holds a tensor.
@@ -207,10 +196,9 @@ impl Evaluator<'_> {
     }
 
     /// An argument that must be a buffer.
-    pub(super) fn buffer_arg(&mut self, args: &Args, name: &str) -> Eval<Arc<Buffer>> {
+    pub(super) fn buffer_arg(&mut self, args: &Args, name: &str) -> Eval<Buffer> {
         let buffer = self.buffer_or_tile(args, name)?;
-        self.begins_where_known(&buffer)?;
-        Ok(buffer)
+        self.as_view(&buffer)
     }
 
     /// The same, be it a tile whose number the program computes.
@@ -225,29 +213,14 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Refuses a tile whose number the program computes.
-    pub(super) fn begins_where_known(&self, buffer: &Buffer) -> Eval<()> {
-        if buffer.begin.is_empty() {
-            return Ok(());
-        }
-        let mut error =
-            self.not_supported_yet("this with a tile of a buffer whose number is computed at run time");
-        error.notes.push(
-            "load it, store to it, copy to it or from it, or take pointers into it by tle.gpu.local_ptr"
-                .into(),
-        );
-        Err(error)
-    }
-
-    /// A buffer of the program's own, which begins where it is known.
-    pub(super) fn own_buffer<'a>(&self, buffer: &'a Buffer) -> Eval<&'a Buffer> {
-        self.begins_where_known(buffer)?;
+    /// A buffer of the program's own as a view, which is where its handle says.
+    pub(super) fn own_buffer(&mut self, buffer: &Buffer) -> Eval<Buffer> {
         self.of_this_program(buffer)?;
-        Ok(buffer)
+        self.as_view(buffer)
     }
 
     /// Refuses a buffer of another program.
-    fn of_this_program(&self, buffer: &Buffer) -> Eval<()> {
+    pub(super) fn of_this_program(&self, buffer: &Buffer) -> Eval<()> {
         if buffer.rank.is_none() {
             return Ok(());
         }
@@ -528,19 +501,33 @@ impl Evaluator<'_> {
                 count(&shape)
             )));
         }
-        self.whole_buffer(&whole, "be reshaped", "reshape the buffer, then take the part")?;
-        let ty = self.module.value_type(whole.handle.value);
-        let given = self.module.encoding(ty).and_then(|e| self.module.encoding_of(e)).cloned();
-        let plain = self.plain_layout(whole.shape.len());
-        if given.as_ref().is_some_and(|e| *e != Encoding::Shared(plain)) {
-            return Err(self.not_supported_yet("a reshape of a buffer with a layout that is not row-major"));
+        let whole = self.contiguous_part(&whole, "be reshaped", "reshape the buffer, then take the part")?;
+        match self.reshaped_buffer(&whole, shape) {
+            Some(view) => Ok(Value::Buffer(Arc::new(view))),
+            None => Err(self.not_supported_yet("a reshape of a buffer with a layout that is not row-major")),
         }
-        let layout = given.map(|_| self.plain_layout(shape.len()));
-        let space = self.space_of(&whole).to_string();
+    }
+
+    /// The elements of a buffer's handle in row-major order under another shape. What layout is given to it must be row-major, or one of matrix units; in that
+    /// not every shape can be seen, as those know that lay buffers out.
+    pub(super) fn reshaped_buffer(&mut self, whole: &Buffer, shape: Shape) -> Option<Buffer> {
+        let ty = self.module.value_type(whole.handle.value);
+        let rank = self.module.shape(ty).map_or(0, <[u32]>::len);
+        let layout = match self.module.encoding(ty).and_then(|e| self.module.encoding_of(e)) {
+            None => None,
+            Some(Encoding::Shared(kind @ SharedKind::NvmmaShared { .. })) if shape.len() > 1 => {
+                Some(kind.clone())
+            }
+            Some(Encoding::Shared(kind)) if *kind == self.plain_layout(rank) => {
+                Some(self.plain_layout(shape.len()))
+            }
+            Some(_) => return None,
+        };
+        let space = self.space_of(whole).to_string();
         let ty = self.buffer_type(&whole.element(), &shape, layout, &space);
         let value =
             ttg::MemdescReshape::build(&mut builder!(self), whole.handle.value, ty).result(&self.module);
-        Ok(buffer(value, whole.element(), shape, whole.rank.clone()))
+        Some(Buffer { rank: whole.rank.clone(), ..known_buffer(value, whole.element(), shape) })
     }
 
     /// One of the buffers that the leading dimension of another one numbers.
@@ -737,7 +724,7 @@ impl Evaluator<'_> {
                 pointers.ty()
             )));
         }
-        self.own_buffer(&to)?;
+        let to = self.own_buffer(&to)?;
         let moved = self.moved(args, &pointers, &to)?;
         if moved.inside.is_some() || pointers.shape != to.shape {
             return Err(self
@@ -896,7 +883,7 @@ impl Evaluator<'_> {
     pub(super) fn write(&mut self, buffer: &Buffer, value: &Tensor, mask: Option<&Tensor>) -> Eval<()> {
         let by_pointers = mask.is_some() || !buffer.begin.is_empty();
         if !by_pointers || buffer.rank.is_some() {
-            self.own_buffer(buffer)?;
+            self.of_this_program(buffer)?;
         }
         let value = self.cast(value, &buffer.element())?;
         let value = self.stored_form(&value)?;
@@ -916,7 +903,7 @@ impl Evaluator<'_> {
         if !buffer.begin.is_empty() && buffer.rank.is_none() {
             return self.read_where(buffer, None);
         }
-        self.own_buffer(buffer)?;
+        self.of_this_program(buffer)?;
         let boolean = buffer.element().as_scalar() == Some(Scalar::Int1);
         let dtype: DType = if boolean { Scalar::Int8.into() } else { buffer.element() };
         let shape = if buffer.shape.is_empty() { Shape::from_slice(&[1]) } else { buffer.shape.clone() };

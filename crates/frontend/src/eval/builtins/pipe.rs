@@ -87,7 +87,11 @@ impl Evaluator<'_> {
                 .note("tle.gpu.alloc gives one")
                 .into());
         };
-        self.begins_where_known(buffer)?;
+        if !buffer.begin.is_empty() {
+            return Err(
+                self.not_supported_yet("a field of a pipe that is a tile of a buffer, chosen at run time")
+            );
+        }
         if buffer.shape.len() < 2 || buffer.shape[0] != capacity {
             return Err(self
                 .error(format!(

@@ -385,9 +385,9 @@ impl Evaluator<'_> {
         let parameter = &raw.parameters[i];
         let given = match value {
             Value::Buffer(buffer) => {
-                self.own_buffer(buffer)?;
-                let lying = self.lying(buffer, place, parameter)?;
-                Given::Memory((**buffer).clone(), None, lying)
+                let buffer = self.own_buffer(buffer)?;
+                let lying = self.lying(&buffer, place, parameter)?;
+                Given::Memory(buffer, None, lying)
             }
             Value::Tensor(t) if t.is_block() => match place {
                 Place::Registers(object) => {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use ruff_python_ast::Operator;
-use tilewright_ir::dialect::{arith, tt};
+use tilewright_ir::TypeKind;
+use tilewright_ir::dialect::{arith, tt, ttg};
 
 use super::super::call::Args;
 use super::super::{Eval, Evaluator, builder};
@@ -83,6 +84,122 @@ impl Evaluator<'_> {
         self.view_from(whole, &offsets, tile, &vec![1; tile.len()])
     }
 
+    /// A buffer as its handle shows it. A tile whose number the program computes is one of the buffers that the leading dimensions of its reshaped
+    /// buffer number, where it consists of whole rows: no element of another tile lies between its own.
+    pub(super) fn as_view(&mut self, tile: &Buffer) -> Eval<Buffer> {
+        if tile.begin.is_empty() {
+            return Ok(tile.clone());
+        }
+        match self.numbered_tile(tile) {
+            Some(view) => view,
+            None => {
+                let mut error = self.not_supported_yet(
+                    "this with a tile of a buffer that is chosen at run time, and that is not whole rows of it",
+                );
+                error.notes.push(
+                    "load it, store to it, copy to it or from it, or take pointers into it by tle.gpu.local_ptr"
+                        .into(),
+                );
+                Err(error)
+            }
+        }
+    }
+
+    /// The same; `None` where it can't be.
+    fn numbered_tile(&mut self, tile: &Buffer) -> Option<Eval<Buffer>> {
+        let ty = self.module.value_type(tile.handle.value);
+        let TypeKind::MemDesc { shape: whole, alloc_shape, .. } = self.module.type_kind(ty).clone() else {
+            return None;
+        };
+        let last = (0..whole.len()).rev().find(|&d| whole[d] != tile.shape[d]).unwrap_or(0);
+        let alone = tile.shape[..last].iter().all(|&n| n == 1);
+        let divides = whole.iter().zip(&tile.shape).all(|(n, t)| n.is_multiple_of(*t));
+        let is_part = alloc_shape.is_some_and(|all| !all.ends_with(&whole));
+        if is_part || !alone || !divides {
+            return None;
+        }
+        let mut numbers = Vec::new();
+        for (d, begin) in tile.begin.iter().enumerate() {
+            let number = self.quotient(begin.value, tile.shape[d])?;
+            if whole[d] != tile.shape[d] {
+                numbers.push(number);
+            } else if self.module.constant_int(number) != Some(0) {
+                return None;
+            }
+        }
+        let counts = whole.iter().zip(&tile.shape).map(|(n, t)| n / t).filter(|&n| n > 1);
+        let shape: Shape = counts.chain(tile.shape.iter().copied()).collect();
+        let mut view = Buffer { begin: Vec::new(), shape: whole, ..tile.clone() };
+        if !numbers.is_empty() {
+            view = self.reshaped_buffer(&view, shape)?;
+        }
+        for number in numbers {
+            match self.numbered(&view, &Tensor::scalar(number, Scalar::Int32)) {
+                Ok(next) => view = next,
+                error => return Some(error),
+            }
+        }
+        Some(Ok(view))
+    }
+
+    /// A part of a buffer, whose elements must lie side by side for what is done with it, as such a view.
+    pub(super) fn contiguous_part(&mut self, part: &Buffer, what: &str, note: &str) -> Eval<Buffer> {
+        let ty = self.module.value_type(part.handle.value);
+        let TypeKind::MemDesc { alloc_shape: Some(all), .. } = self.module.type_kind(ty) else {
+            return Ok(part.clone());
+        };
+        if all.ends_with(&part.shape) {
+            return Ok(part.clone());
+        }
+        let mut whole = part.handle.value;
+        let mut offsets = vec![0; part.shape.len()];
+        while let Some(slice) = ttg::MemdescSubslice::of(&self.module, whole) {
+            for (at, offset) in offsets.iter_mut().zip(slice.offsets(&self.module)) {
+                *at += offset;
+            }
+            whole = slice.src(&self.module);
+        }
+        let int32 = DType::from(Scalar::Int32);
+        let begin = offsets.into_iter().map(|at| self.scalar_constant(&HostValue::Int(at.into()), &int32));
+        let begin = begin.collect::<Eval<_>>()?;
+        let handle = Tensor { value: whole, ..part.handle.clone() };
+        match self.numbered_tile(&Buffer { handle, begin, ..part.clone() }) {
+            Some(view) => view,
+            None => Err(self
+                .error(format!("a part of a buffer can't {what}: its elements do not lie side by side"))
+                .note(note.to_string())
+                .into()),
+        }
+    }
+
+    /// What was computed as a multiple of `n`, divided by it.
+    fn quotient(&mut self, value: tilewright_ir::Value, n: u32) -> Option<tilewright_ir::Value> {
+        let of = i64::from(n);
+        if let Some(known) = self.module.constant_int(value) {
+            return (known % of == 0).then(|| builder!(self).i32((known / of) as i32));
+        }
+        if let Some(product) = arith::Muli::of(&self.module, value) {
+            let (number, factor) = (product.lhs(&self.module), product.rhs(&self.module));
+            let factor = self.module.constant_int(factor).filter(|factor| factor % of == 0)? / of;
+            if factor == 1 {
+                return Some(number);
+            }
+            let mut b = builder!(self);
+            let factor = b.i32(factor as i32);
+            return Some(arith::Muli::build(&mut b, number, factor).result(b.module));
+        }
+        let sum = arith::Addi::of(&self.module, value)?;
+        let (lhs, rhs) = (sum.lhs(&self.module), sum.rhs(&self.module));
+        let (lhs, rhs) = (self.quotient(lhs, n)?, self.quotient(rhs, n)?);
+        match [lhs, rhs].map(|v| self.module.constant_int(v)) {
+            [Some(0), _] => return Some(rhs),
+            [_, Some(0)] => return Some(lhs),
+            _ => {}
+        }
+        let mut b = builder!(self);
+        Some(arith::Addi::build(&mut b, lhs, rhs).result(b.module))
+    }
+
     /// An argument that must be a tensor with a shape.
     pub(super) fn block_arg(&mut self, args: &Args, name: &str) -> Eval<Tensor> {
         match args.get(name) {
@@ -154,15 +271,16 @@ impl Evaluator<'_> {
                 self.tile_number(args, linear)?;
                 let mut rest = linear.clone();
                 for (d, &n) in counts.iter().enumerate().rev() {
-                    let n = Value::int(n);
                     // The outermost has what is out of range.
-                    let at = match d {
-                        0 => rest.clone(),
-                        _ => Value::Tensor(self.tensor_binary(Operator::Mod, &rest, &n)?),
+                    let at = match (d, n) {
+                        (0, _) => rest.clone(),
+                        (_, 1) => Value::int(0),
+                        _ => Value::Tensor(self.tensor_binary(Operator::Mod, &rest, &Value::int(n))?),
                     };
                     out.push(self.tile_number(args, &at)?);
-                    if d > 0 {
-                        rest = Value::Tensor(self.tensor_binary(Operator::FloorDiv, &rest, &n)?);
+                    if d > 0 && n > 1 {
+                        rest =
+                            Value::Tensor(self.tensor_binary(Operator::FloorDiv, &rest, &Value::int(n))?);
                     }
                 }
                 out.reverse();

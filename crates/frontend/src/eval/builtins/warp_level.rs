@@ -126,14 +126,14 @@ impl Evaluator<'_> {
     /// `tl.load` of a buffer.
     pub(super) fn load_from_buffer(&mut self, args: &Args) -> Eval<Tensor> {
         self.whole_access(args, "load", &["mask", "other", "boundary_check", "padding_option", "volatile"])?;
-        let buffer = self.buffer_arg(args, "pointer")?;
+        let buffer = self.buffer_or_tile(args, "pointer")?;
         self.read(&buffer)
     }
 
     /// `tl.store` to a buffer.
     pub(super) fn store_to_buffer(&mut self, args: &Args) -> Eval<()> {
         self.whole_access(args, "store", &["mask", "boundary_check"])?;
-        let buffer = self.buffer_arg(args, "pointer")?;
+        let buffer = self.buffer_or_tile(args, "pointer")?;
         let value = self.tensor_arg(args, "value")?;
         let value = self.broadcast_to(&value, &buffer.shape)?;
         self.write(&buffer, &value, None)

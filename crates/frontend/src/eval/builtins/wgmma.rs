@@ -112,7 +112,7 @@ impl Evaluator<'_> {
         }
         match args.get(name).clone() {
             Value::Buffer(buffer) => {
-                self.own_buffer(&buffer)?;
+                let buffer = self.own_buffer(&buffer)?;
                 let columns_first = self.readable_by_products(&buffer, name)?;
                 let value = if transposed { self.transposed_buffer(&buffer) } else { buffer.handle.value };
                 Ok(Operand { value, shape, element, first_contiguous: Some(transposed ^ columns_first) })
