@@ -345,7 +345,8 @@ fn int_to_float(v: i128, kind: FloatKind) -> Option<f64> {
     }
 }
 
-fn compare(predicate: arith::CmpIPredicate, x: i64, y: i64, bits: u32) -> bool {
+/// Whether two integers, of which so many bits count where signs don't, compare so.
+pub fn compare(predicate: arith::CmpIPredicate, x: i64, y: i64, bits: u32) -> bool {
     use arith::CmpIPredicate as P;
     let (ux, uy) = (unsigned(x, bits), unsigned(y, bits));
     match predicate {

@@ -43,7 +43,7 @@ pub use error::{LayoutError, Result};
 pub use linear::{Dim, LinearLayout};
 pub use matrix::{MatrixAccess, MatrixInstruction};
 pub use scan::{AxisSpread, ScanOrder};
-pub use shared::{Padding, SharedLayout};
+pub use shared::{Padding, SharedLayout, coordinates};
 pub use shuffle::{LaneExpr, SelectStep, ShufflePlan, ShuffleRound, ThreadParity};
 pub use swizzle::optimal_swizzle;
 pub use tile::{Bounds, FreeMasks, RegisterFinder, TileLayout};

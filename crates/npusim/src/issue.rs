@@ -10,7 +10,7 @@ use tilewright_ir::ascend;
 use tilewright_ir::dialect::hivm::{self, CoreType as Kind, Event, Kind as H, Pipe, SyncBlockInstrMode};
 use tilewright_ir::dialect::{arith, func, hivm_more, memref, scf};
 use tilewright_ir::memref::{Index, MemRef, index_list};
-use tilewright_ir::{AttrKind, Block, Diagnostic, Module, Op, Opcode, Region, Trait, Type, Value};
+use tilewright_ir::{AttrKind, Block, Diagnostic, Module, Op, Opcode, Region, Trait, Type, Value, fold};
 
 use crate::compute::{Num, Operand, View};
 use crate::queues::{Action, Core, Flag, PIPES, Queue, Queues, at};
@@ -560,13 +560,10 @@ impl Unit<'_> {
             A::Cmpf => {
                 Num::Int(-i64::from(float_compared(arith::Cmpf(op).predicate(self.m), x.float(), y.float())))
             }
-            A::Cmpi => Num::Int(-i64::from(compared(
-                arith::Cmpi(op).predicate(self.m),
-                x.int(),
-                y.int(),
-                wide(x),
-                wide(y),
-            ))),
+            A::Cmpi => {
+                let predicate = arith::Cmpi(op).predicate(self.m);
+                Num::Int(-i64::from(fold::compare(predicate, x.int(), y.int(), bits)))
+            }
             _ => return Err(self.unsupported(op)),
         };
         let number = match (kind, number) {
@@ -910,22 +907,6 @@ impl Unit<'_> {
             _ if out.space.name == "UB" && spaces.iter().all(|s| *s == "UB") => Ok(Pipe::V),
             _ => Err(wrong()),
         }
-    }
-}
-
-fn compared(predicate: arith::CmpIPredicate, x: i64, y: i64, ux: u64, uy: u64) -> bool {
-    use arith::CmpIPredicate as P;
-    match predicate {
-        P::Eq => x == y,
-        P::Ne => x != y,
-        P::Slt => x < y,
-        P::Sle => x <= y,
-        P::Sgt => x > y,
-        P::Sge => x >= y,
-        P::Ult => ux < uy,
-        P::Ule => ux <= uy,
-        P::Ugt => ux > uy,
-        P::Uge => ux >= uy,
     }
 }
 

@@ -164,23 +164,8 @@ impl Evaluator<'_> {
             flow?;
             self.range = s.range;
             let after = std::mem::replace(&mut self.frame_mut().scope, before);
-            if let Some(like) = self.wanted_result() {
-                self.block = outer;
-                self.erase_after(mark);
-                self.begin_result(&like)?;
-                continue;
-            }
-            if let Some(name) = self.changed_constant(&after, &assigned, &carried, Some(&target.id))? {
-                // A constant before the loop that the body makes a run-time value: start over with it carried.
-                self.block = outer;
-                self.erase_after(mark);
-                promoted.push(name);
-                continue;
-            }
-            if self.must_widen(&carried, &after) {
-                self.block = outer;
-                self.erase_after(mark);
-                self.widen_carried(&carried, &after)?;
+            let target_name = Some(&target.id);
+            if self.starts_over((outer, mark), &after, (&assigned, &carried), target_name, &mut promoted)? {
                 continue;
             }
             let yielded = self.yielded(&carried, &after, &s.body)?;
@@ -400,6 +385,35 @@ impl Evaluator<'_> {
         }
     }
 
+    /// Whether what the body has done to the variables wants the loop to be written anew: then what is behind `mark` in the block around it is erased.
+    fn starts_over(
+        &mut self,
+        (around, mark): (Block, Option<Op>),
+        after: &Scope,
+        (assigned, carried): (&[Name], &[(Name, Value)]),
+        target: Option<&Name>,
+        promoted: &mut Vec<Name>,
+    ) -> Eval<bool> {
+        let back = |s: &mut Self| {
+            s.block = around;
+            s.erase_after(mark);
+        };
+        if let Some(like) = self.wanted_result() {
+            back(self);
+            self.begin_result(&like)?;
+        } else if let Some(name) = self.changed_constant(after, assigned, carried, target)? {
+            // A constant before the loop that the body makes a run-time value is carried.
+            back(self);
+            promoted.push(name);
+        } else if self.must_widen(carried, after) {
+            back(self);
+            self.widen_carried(carried, after)?;
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
     fn erase_after(&mut self, mark: Option<Op>) {
         while let Some(last) = self.module.last_op(self.block) {
             if Some(last) == mark {
@@ -495,22 +509,7 @@ impl Evaluator<'_> {
             }
             self.range = s.range;
             let after = std::mem::replace(&mut self.frame_mut().scope, scope);
-            if let Some(like) = self.wanted_result() {
-                self.block = outer;
-                self.erase_after(mark);
-                self.begin_result(&like)?;
-                continue;
-            }
-            if let Some(name) = self.changed_constant(&after, &assigned, &carried, None)? {
-                self.block = outer;
-                self.erase_after(mark);
-                promoted.push(name);
-                continue;
-            }
-            if self.must_widen(&carried, &after) {
-                self.block = outer;
-                self.erase_after(mark);
-                self.widen_carried(&carried, &after)?;
+            if self.starts_over((outer, mark), &after, (&assigned, &carried), None, &mut promoted)? {
                 continue;
             }
             let yielded = self.yielded(&carried, &after, &s.body)?;

@@ -412,20 +412,27 @@ fn vector_of(op: &Operand) -> &[Operand] {
     }
 }
 
-pub(super) fn ldmatrix(d: &mut Dec) -> R {
+/// The registers of the matrices and the address, which are the operands of these numbers; `register` makes a register of an operand.
+fn matrix_operands(
+    d: &mut Dec,
+    [registers, address]: [usize; 2],
+    register: impl Fn(&mut Dec, &Operand) -> Result<u32, Error>,
+) -> R {
     let n = matrices(d)?;
-    let v = vector_of(d.operand(0)?);
+    let v = vector_of(d.operand(registers)?);
     if v.len() != n as usize {
         return d.fail(format!("{} registers where {n} are wanted", v.len()));
     }
-    let mut list = vec![];
-    for o in v {
-        list.push(d.dst_op(o, File::W)?);
-    }
-    let (a, off, space) = d.mem(1, d.out.space)?;
+    let list: Vec<u32> = v.iter().map(|o| register(d, o)).collect::<Result<_, _>>()?;
+    let (a, off, space) = d.mem(address, d.out.space)?;
     (d.out.a, d.out.imm, d.out.space) = (a, off, space);
     d.out.list = list.into();
     d.out.vec = n;
+    Ok(())
+}
+
+pub(super) fn ldmatrix(d: &mut Dec) -> R {
+    matrix_operands(d, [0, 1], |d, o| d.dst_op(o, File::W))?;
     d.out.exec = |cx, i| {
         if let Err(f) = whole_warp(cx) {
             return f;
@@ -464,19 +471,7 @@ pub(super) fn ldmatrix(d: &mut Dec) -> R {
 }
 
 pub(super) fn stmatrix(d: &mut Dec) -> R {
-    let n = matrices(d)?;
-    let v = vector_of(d.operand(1)?);
-    if v.len() != n as usize {
-        return d.fail(format!("{} registers where {n} are wanted", v.len()));
-    }
-    let mut list = vec![];
-    for o in v {
-        list.push(d.src_op(o, Ty::B32)?);
-    }
-    let (a, off, space) = d.mem(0, d.out.space)?;
-    (d.out.a, d.out.imm, d.out.space) = (a, off, space);
-    d.out.list = list.into();
-    d.out.vec = n;
+    matrix_operands(d, [1, 0], |d, o| d.src_op(o, Ty::B32))?;
     d.out.exec = |cx, i| {
         if let Err(f) = whole_warp(cx) {
             return f;

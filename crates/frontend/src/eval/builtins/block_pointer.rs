@@ -206,8 +206,6 @@ impl Evaluator<'_> {
     }
 
     fn load_from(&mut self, args: &Args, pointer: Tensor, mask: Option<Tensor>, nan: bool) -> Eval<Tensor> {
-        let (cache, evict) = (self.load_cache(args)?, self.eviction(args)?);
-        let volatile = self.bool_arg(args, "volatile")?;
         let (pointer, element, boolean) = self.byte_pointer(pointer)?;
         let other = match &mask {
             None => None,
@@ -217,20 +215,7 @@ impl Evaluator<'_> {
                 Some(self.splat_constant(&scalar, &pointer.shape))
             }
         };
-        let ty = self.ir_type(&element, &pointer.shape);
-        let load = tt::Load::build(
-            &mut builder!(self),
-            pointer.value,
-            mask.map(|t| t.value),
-            other.map(|t| t.value),
-            cache,
-            evict,
-            volatile,
-            ty,
-        );
-        self.note_async(args, load)?;
-        let value = load.result(&self.module);
-        let loaded = Tensor { value, dtype: element, shape: pointer.shape };
+        let loaded = self.loaded(args, (pointer, element), (mask, other))?;
         if boolean { self.truth_of(&loaded) } else { Ok(loaded) }
     }
 

@@ -99,9 +99,6 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn load(&mut self, args: &Args) -> Eval<Tensor> {
-        let cache = self.load_cache(args)?;
-        let evict = self.eviction(args)?;
-        let volatile = self.bool_arg(args, "volatile")?;
         let pointer = self.pointer_arg(args, "pointer")?;
         self.only_block_pointers(args, "boundary_check", "load")?;
         self.only_block_pointers(args, "padding_option", "load")?;
@@ -136,30 +133,28 @@ impl Evaluator<'_> {
             }
             Some(value) => return Err(self.bad_argument(args, "other", value, "a number or a tensor")),
         };
-        let ty = self.ir_type(&element, &pointer.shape);
-        let load = tt::Load::build(
-            &mut builder!(self),
-            pointer.value,
-            mask.map(|t| t.value),
-            other.map(|t| t.value),
-            cache,
-            evict,
-            volatile,
-            ty,
-        );
-        self.note_async(args, load)?;
-        let value = load.result(&self.module);
-        let loaded = Tensor { value, dtype: element, shape: pointer.shape };
+        let loaded = self.loaded(args, (pointer, element), (mask, other))?;
         if boolean { self.truth_of(&loaded) } else { Ok(loaded) }
     }
 
-    /// Leaves on a load that it shall be asynchronous, if `tle.load` asks for that.
-    pub(super) fn note_async(&mut self, args: &Args, load: tt::Load) -> Eval<()> {
+    /// What a load with these arguments gives, from pointers to elements of a dtype; asynchronous, if `tle.load` asks for that.
+    pub(super) fn loaded(
+        &mut self,
+        args: &Args,
+        (pointer, element): (Tensor, DType),
+        (mask, other): (Option<Tensor>, Option<Tensor>),
+    ) -> Eval<Tensor> {
+        let (cache, evict) = (self.load_cache(args)?, self.eviction(args)?);
+        let volatile = self.bool_arg(args, "volatile")?;
+        let ty = self.ir_type(&element, &pointer.shape);
+        let (mask, other) = (mask.map(|t| t.value), other.map(|t| t.value));
+        let mut b = builder!(self);
+        let load = tt::Load::build(&mut b, pointer.value, mask, other, cache, evict, volatile, ty);
         if &*args.builtin.path == "tle.load" && self.bool_arg(args, "is_async")? {
             let wanted = self.module.attr(AttrKind::Bool(true));
             self.module.set_attr(load.0, marks::ASYNC, wanted);
         }
-        Ok(())
+        Ok(Tensor { value: load.result(&self.module), dtype: element, shape: pointer.shape })
     }
 
     /// A constant converted to a number type with wrap-around, as a cast would.

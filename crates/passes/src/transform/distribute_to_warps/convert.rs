@@ -17,7 +17,7 @@
 
 use tilewright_ir::dialect::{arith, tt, ttg, ub};
 use tilewright_ir::{AttrKind, Builder, Diagnostic, Encoding, Op, SharedKind, Type, Value};
-use tilewright_layout::WarpPart;
+use tilewright_layout::{WarpPart, coordinates};
 
 use super::Distributor;
 use crate::analysis::encoding_choice::row_major;
@@ -44,22 +44,6 @@ impl Tiles {
     fn of_part(&self, part: &WarpPart) -> Vec<u32> {
         part.shape.iter().zip(&self.shape).map(|(n, tile)| n / tile).collect()
     }
-}
-
-/// Tile `i` of a grid, in row-major order.
-fn place(grid: &[u32], i: u32) -> Vec<u32> {
-    let mut rest = i;
-    let mut at: Vec<u32> = grid
-        .iter()
-        .rev()
-        .map(|&n| {
-            let here = rest % n;
-            rest /= n;
-            here
-        })
-        .collect();
-    at.reverse();
-    at
 }
 
 impl Distributor<'_> {
@@ -128,7 +112,7 @@ impl Distributor<'_> {
         let grid = tiles.of_part(part);
         let leads = (part.copies != 0).then(|| self.leads(part.copies));
         for i in 0..grid.iter().product() {
-            let number = self.number_of(part, tiles, &place(&grid, i), op);
+            let number = self.number_of(part, tiles, &coordinates(&grid, i), op);
             let slot = self.slot(buffer, number, op);
             let ty = self.tile_type(src, tiles);
             let mut b = Builder::before(self.m, op);
@@ -151,7 +135,7 @@ impl Distributor<'_> {
         let tile_type = self.tile_type(result, tiles);
         let mut whole = None;
         for i in 0..grid.iter().product() {
-            let at = place(&grid, i);
+            let at = coordinates(&grid, i);
             let number = self.number_of(part, tiles, &at, op);
             let slot = self.slot(buffer, number, op);
             let mut b = Builder::before(self.m, op);

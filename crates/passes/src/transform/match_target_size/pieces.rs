@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{tt, ub};
 use tilewright_ir::{AttrKind, Builder, Diagnostic, Shape, Value};
+use tilewright_layout::coordinates;
 
 use super::Splitter;
 use super::tiles::clip;
@@ -44,19 +45,7 @@ pub(super) fn count(shape: &[u32], tile: &[u32]) -> usize {
 
 /// The place of block `i`.
 pub(super) fn place(shape: &[u32], tile: &[u32], i: usize) -> Shape {
-    let grid = grid(shape, tile);
-    let mut rest = i as u32;
-    let mut at: Shape = grid
-        .iter()
-        .rev()
-        .map(|&n| {
-            let here = rest % n;
-            rest /= n;
-            here
-        })
-        .collect();
-    at.reverse();
-    at
+    coordinates(&grid(shape, tile), i as u32)
 }
 
 /// The number of a place, in row-major order.
