@@ -201,3 +201,28 @@ def test_constants_of_8_bits(device, dtype):
     out = device.empty(32, np.float32)
     constants_kernel[(1,)](out, dtype)
     np.testing.assert_array_equal(device.numpy(out), np.tile(np.float32([0, 1.5]), 16))
+
+
+@triton.jit
+def compare_kernel(x_ptr, y_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x, y = tl.load(x_ptr + i), tl.load(y_ptr + i)
+    tl.store(out_ptr + i, x < y)
+    tl.store(out_ptr + N + i, x == y)
+    tl.store(out_ptr + 2 * N + i, x != y)
+    tl.store(out_ptr + 3 * N + i, x >= 0.5)
+    tl.store(out_ptr + 4 * N + i, tl.where(x != 0, 1, 0))
+    tl.store(out_ptr + 5 * N + i, tl.argmax(y, 0))
+
+
+@pytest.mark.parametrize("name", ["fp8e4nv", "fp8e5"])
+def test_floats_of_8_bits_are_compared(device, name):
+    x = np.arange(256, dtype=np.uint8).view(FLOATS[name])
+    y = np.roll(x, 1)
+    y[4:8] = x[4:8]
+    y[np.isnan(y.astype(np.float32))] = 0
+    out = device.empty((6, 256), np.int32)
+    compare_kernel[(1,)](device.array(x), device.array(y), out, N=256)
+    a, b = x.astype(np.float32), y.astype(np.float32)
+    want = [a < b, a == b, a != b, a >= 0.5, a != 0, np.full(256, b.argmax())]
+    assert np.array_equal(device.numpy(out), np.array(want, np.int32))

@@ -404,3 +404,19 @@ def test_runs_across_zero(device, what, num_warps):
     narrow = np.fmod((np.arange(128) % 64 + 100).astype(np.int8).astype(int), 32)
     at = {"quotient": quotient, "both": quotient * 64 + remainder, "narrow": narrow}.get(what, remainder)
     np.testing.assert_array_equal(device.numpy(out), x[400 + at])
+
+
+@triton.jit
+def backwards_kernel(x_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    back = i.to(tl.uint32)
+    tl.store(out_ptr + i, tl.load(x_ptr + (N - 1) - back))
+    tl.store(out_ptr + N + i, tl.load(x_ptr + (N - 1) - i.to(tl.uint8)))
+    tl.store(out_ptr + 2 * N + i, tl.load(x_ptr + (N - 1) - i.to(tl.uint64)))
+
+
+def test_unsigned_offsets_are_subtracted(device):
+    x = np.arange(8, dtype=np.float32)
+    out = device.empty((3, 8), np.float32)
+    backwards_kernel[(1,)](device.array(x), out, N=8)
+    np.testing.assert_array_equal(device.numpy(out), [x[::-1]] * 3)

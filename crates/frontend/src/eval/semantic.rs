@@ -422,10 +422,6 @@ impl Evaluator<'_> {
             });
         }
         if b == Scalar::Int1 {
-            if a.is_fp8() {
-                let wide = self.cast(t, &Scalar::Fp16.into())?;
-                return self.cast(&wide, &to);
-            }
             let zero = self.scalar_constant(&HostValue::Int(0), &t.dtype)?;
             let zero = self.splat(&zero, &t.shape);
             return self.compare_same(CmpOp::NotEq, t, &zero);
@@ -684,10 +680,16 @@ impl Evaluator<'_> {
                     .into());
             }
             (true, false) => {
-                let offset = if op == Operator::Sub { self.tensor_unary(UnaryOp::USub, &y)? } else { y };
-                return self.add_pointer(&x, &offset);
+                let mut offset = self.pointer_offset(&y)?;
+                if op == Operator::Sub {
+                    offset = self.tensor_unary(UnaryOp::USub, &offset)?;
+                }
+                return Ok(self.add_pointer(&x, &offset));
             }
-            (false, true) => return self.add_pointer(&y, &x),
+            (false, true) => {
+                let offset = self.pointer_offset(&x)?;
+                return Ok(self.add_pointer(&y, &offset));
+            }
             (false, false) => {}
         }
         let float = x.number().is_some_and(Scalar::is_float);
@@ -725,15 +727,19 @@ impl Evaluator<'_> {
         Ok(())
     }
 
-    /// Pointer plus offset; both have one shape already.
-    fn add_pointer(&mut self, pointer: &Tensor, offset: &Tensor) -> Eval<Tensor> {
-        let mut offset = offset.clone();
-        if offset.number().is_some_and(|s| s.is_unsigned() && s.bits() < 64) {
-            // Offsets are read as signed: widen unsigned ones so that they stay positive.
-            offset = self.cast(&offset, &Scalar::Int64.into())?;
+    /// What a pointer is moved by. Offsets are read as signed: unsigned ones are widened so that they stay positive, before a difference
+    /// makes them negative.
+    fn pointer_offset(&mut self, offset: &Tensor) -> Eval<Tensor> {
+        match offset.number() {
+            Some(s) if s.is_unsigned() && s.bits() < 64 => self.cast(offset, &Scalar::Int64.into()),
+            _ => Ok(offset.clone()),
         }
+    }
+
+    /// Pointer plus offset; both have one shape already.
+    fn add_pointer(&mut self, pointer: &Tensor, offset: &Tensor) -> Tensor {
         let value = tt::Addptr::build(&mut builder!(self), pointer.value, offset.value).result(&self.module);
-        Ok(Tensor { value, ..pointer.clone() })
+        Tensor { value, ..pointer.clone() }
     }
 
     fn bitwise(&mut self, op: Operator, a: &Value, b: &Value) -> Eval<Tensor> {
@@ -826,6 +832,12 @@ impl Evaluator<'_> {
     /// Compares two numbers of one type and shape.
     pub fn compare_same(&mut self, op: CmpOp, x: &Tensor, y: &Tensor) -> Eval<Tensor> {
         let scalar = x.number().unwrap_or(Scalar::Int64);
+        if scalar.is_fp8() {
+            // No target compares 8-bit floats; fp16 holds all of them.
+            let wide = Scalar::Fp16.into();
+            let (x, y) = (self.cast(x, &wide)?, self.cast(y, &wide)?);
+            return self.compare_same(op, &x, &y);
+        }
         let ty = self.ir_type(&Scalar::Int1.into(), &x.shape);
         let value = if scalar.is_float() {
             let predicate = match op {
