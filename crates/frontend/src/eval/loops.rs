@@ -5,6 +5,7 @@
 //! loop is evaluated once more with it, and so is an object that a method called in the body changes.
 
 use ruff_python_ast::name::Name;
+use ruff_python_ast::visitor::{Visitor, walk_expr};
 use ruff_python_ast::{Expr, Stmt, StmtFor, StmtWhile};
 use ruff_text_size::{Ranged, TextRange};
 use tilewright_ir::dialect::{arith, scf};
@@ -293,7 +294,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// A variable that was a compile-time number before the loop and is another value after its body.
+    /// A variable that was a compile-time number before the loop and is another value after its body, or that is lost there.
     fn changed_constant(
         &mut self,
         after: &Scope,
@@ -308,7 +309,11 @@ impl Evaluator<'_> {
             if Some(name) == target || !may_change || carried.iter().any(|(n, _)| n == name) {
                 continue;
             }
-            let new = &after[name];
+            let Some(new) = after.get(name) else {
+                // A branch of the body makes it another constant: from the second step on nobody may read it.
+                self.frame_mut().scope.shift_remove(name);
+                return Ok(Some(name.clone()));
+            };
             if old.identical(new) {
                 continue;
             }
@@ -496,7 +501,14 @@ impl Evaluator<'_> {
                 Condition::Static(value) => self.tensor_of(&Value::bool(value))?,
                 Condition::Dynamic(condition) => condition,
             };
-            scf::Condition::build(&mut builder!(self), condition.value, &before_args);
+            // What the test itself assigns, the body has, and what follows the loop.
+            let tested = std::mem::replace(&mut self.frame_mut().scope, scope.clone());
+            if self.changed_by_test(&tested, &assigned, &carried, &mut promoted, (outer, mark))? {
+                continue;
+            }
+            let handed_on = self.yielded(&carried, &tested, &[])?;
+            self.frame_mut().scope = tested;
+            scf::Condition::build(&mut builder!(self), condition.value, &handed_on);
 
             self.block = after_block;
             self.bind_carried(&carried, &after_args);
@@ -516,7 +528,7 @@ impl Evaluator<'_> {
             scf::Yield::build(&mut builder!(self), &yielded);
             self.block = outer;
 
-            let results = self.while_results(op, [before_block, after_block], &types, &yielded);
+            let results = self.while_results(op, [before_block, after_block], &handed_on, &yielded);
             self.bind_carried(&carried, &results);
             self.lose(&after, &Name::new_static(""));
             if let Some(threads) = outer_threads {
@@ -530,13 +542,47 @@ impl Evaluator<'_> {
         }
     }
 
+    /// Whether the test of a `while` makes another value of a compile-time number, or a variable that is not there before the loop. It
+    /// begins anew then, with variables for both; the second ones are zeros that nobody reads.
+    fn changed_by_test(
+        &mut self,
+        tested: &Scope,
+        assigned: &[Name],
+        carried: &[(Name, Value)],
+        promoted: &mut Vec<Name>,
+        (outer, mark): (Block, Option<Op>),
+    ) -> Eval<bool> {
+        let changed = self.changed_constant(tested, assigned, carried, None)?;
+        let widens = self.must_widen(carried, tested);
+        let scope = &self.frame().scope;
+        let is_new = |(name, value): &(&Name, &Value)| {
+            assigned.contains(name) && !scope.contains_key(*name) && !value.leaves().is_empty()
+        };
+        let new: Vec<_> =
+            tested.iter().filter(is_new).map(|(name, value)| (name.clone(), value.clone())).collect();
+        if changed.is_none() && !widens && new.is_empty() {
+            return Ok(false);
+        }
+        self.block = outer;
+        self.erase_after(mark);
+        if widens {
+            self.widen_carried(carried, tested)?;
+        }
+        promoted.extend(changed);
+        for (name, like) in new {
+            let zeros = self.zeros_like(&like)?;
+            self.frame_mut().scope.insert(name, zeros);
+        }
+        Ok(true)
+    }
+
     /// Gives a `while` results for the values that its body changes; what is always what it was before is no longer carried. Returns what
     /// each of the carried values is behind the loop.
     fn while_results(
         &mut self,
         op: scf::While,
         [before_block, after_block]: [Block; 2],
-        types: &[ir::Type],
+        handed_on: &[ir::Value],
         yielded: &[ir::Value],
     ) -> Vec<ir::Value> {
         let init = op.init(&self.module).to_vec();
@@ -545,18 +591,20 @@ impl Evaluator<'_> {
         let mut kept = Vec::new();
         let mut results = Vec::new();
         for i in 0..init.len() {
-            if after_args[i] == yielded[i] || yielded[i] == init[i] {
+            let stays = after_args[i] == yielded[i] || yielded[i] == init[i];
+            if stays && handed_on[i] == before_args[i] {
                 // The condition hands it on; nothing else reads it there afterwards.
                 results.push(init[i]);
             } else {
                 kept.push(i);
-                results.push(self.module.add_result(op.0, types[i]));
+                let ty = self.module.value_type(init[i]);
+                results.push(self.module.add_result(op.0, ty));
             }
         }
         if kept.len() != init.len() {
             let keep = |values: &[tilewright_ir::Value]| kept.iter().map(|&i| values[i]).collect::<Vec<_>>();
             let condition = self.module.last_op(before_block).expect("ends in a condition");
-            self.module.set_operand_group(condition, 1, &keep(&before_args));
+            self.module.set_operand_group(condition, 1, &keep(handed_on));
             let last = self.module.last_op(after_block).expect("ends in a yield");
             self.module.set_operand_group(last, 0, &keep(yielded));
             self.module.set_operand_group(op.0, 0, &keep(&init));
@@ -625,17 +673,19 @@ fn collect_target(target: &Expr, names: &mut Vec<Name>) {
     }
 }
 
-fn collect_walrus(expr: &Expr, names: &mut Vec<Name>) {
-    use ruff_python_ast::visitor::{Visitor, walk_expr};
-    struct Walrus<'a>(&'a mut Vec<Name>);
-    impl<'a> Visitor<'a> for Walrus<'_> {
-        fn visit_expr(&mut self, expr: &'a Expr) {
-            if let Expr::Named(named) = expr {
-                collect_target(&named.target, self.0);
-            }
-            walk_expr(self, expr);
+/// Finds the targets of `:=`.
+struct Walrus<'a>(&'a mut Vec<Name>);
+
+impl<'a> Visitor<'a> for Walrus<'_> {
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        if let Expr::Named(named) = expr {
+            collect_target(&named.target, self.0);
         }
+        walk_expr(self, expr);
     }
+}
+
+fn collect_walrus(expr: &Expr, names: &mut Vec<Name>) {
     Walrus(names).visit_expr(expr);
 }
 
@@ -654,41 +704,22 @@ fn collect_written(expr: &Expr, names: &mut Vec<Name>) {
 
 fn collect_assigned(stmts: &[Stmt], names: &mut Vec<Name>) {
     for stmt in stmts {
+        // In whatever expression of the statement, or of one in it.
+        Walrus(names).visit_stmt(stmt);
         match stmt {
-            Stmt::Assign(s) => {
-                s.targets.iter().for_each(|t| collect_target(t, names));
-                collect_walrus(&s.value, names);
-            }
-            Stmt::AugAssign(s) => {
-                collect_target(&s.target, names);
-                collect_walrus(&s.value, names);
-            }
-            Stmt::AnnAssign(s) => {
-                collect_target(&s.target, names);
-                if let Some(value) = &s.value {
-                    collect_walrus(value, names);
-                }
-            }
-            Stmt::Expr(s) => {
-                collect_walrus(&s.value, names);
-                collect_written(&s.value, names);
-            }
+            Stmt::Assign(s) => s.targets.iter().for_each(|t| collect_target(t, names)),
+            Stmt::AugAssign(s) => collect_target(&s.target, names),
+            Stmt::AnnAssign(s) => collect_target(&s.target, names),
+            Stmt::Expr(s) => collect_written(&s.value, names),
             Stmt::For(s) => {
                 collect_target(&s.target, names);
                 collect_assigned(&s.body, names);
             }
-            Stmt::While(s) => {
-                collect_walrus(&s.test, names);
-                collect_assigned(&s.body, names);
-            }
+            Stmt::While(s) => collect_assigned(&s.body, names),
             Stmt::With(s) => collect_assigned(&s.body, names),
             Stmt::If(s) => {
-                collect_walrus(&s.test, names);
                 collect_assigned(&s.body, names);
                 for clause in &s.elif_else_clauses {
-                    if let Some(test) = &clause.test {
-                        collect_walrus(test, names);
-                    }
                     collect_assigned(&clause.body, names);
                 }
             }

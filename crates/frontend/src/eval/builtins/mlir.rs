@@ -286,6 +286,13 @@ impl Evaluator<'_> {
 
     /// The variable for what returns in a loop give, of their type.
     pub(crate) fn begin_result(&mut self, like: &Value) -> Eval<()> {
+        let result = self.zeros_like(like)?;
+        self.frame_mut().scope.insert(RESULT, result);
+        Ok(())
+    }
+
+    /// Zeros of the types that a value is made of.
+    pub(crate) fn zeros_like(&mut self, like: &Value) -> Eval<Value> {
         let mut leaves = Vec::new();
         for t in like.leaves() {
             leaves.push((t.dtype.clone(), t.shape.clone()));
@@ -297,9 +304,7 @@ impl Evaluator<'_> {
             zeros.push(self.splat(&zero, &shape));
         }
         let mut zeros = zeros.into_iter();
-        let result = like.map_leaves(&mut |t| zeros.next().unwrap_or_else(|| t.clone()));
-        self.frame_mut().scope.insert(RESULT, result);
-        Ok(())
+        Ok(like.map_leaves(&mut |t| zeros.next().unwrap_or_else(|| t.clone())))
     }
 
     /// Those that have returned do not come here any more.

@@ -1,0 +1,114 @@
+"""Assignments in expressions (`:=`), wherever they stand, and variables that branches in a loop make different constants."""
+
+import numpy as np
+import pytest
+
+import tilewright as triton
+import tilewright.language as tl
+
+
+@triton.jit
+def in_a_while_test(x, out, n):
+    y = 0
+    t = 0
+    while (y := y + 2) < n:
+        t += y
+    tl.store(out, y)
+    tl.store(out + 1, t)
+    # A variable that is not there before, and is behind the loop what the last test made it.
+    s = 0
+    p = x
+    while (c := tl.load(p)) > 0:
+        s += c
+        p += 1
+    tl.store(out + 2, s)
+    tl.store(out + 3, c)
+    k: tl.constexpr = 1
+    while (k := k + 1) < n:
+        t += k
+    tl.store(out + 4, k)
+    tl.store(out + 5, t)
+
+
+@pytest.mark.parametrize("n", [0, 1, 5, 10])
+def test_in_the_test_of_a_while(device, n):
+    out = device.empty(6, np.int32)
+    in_a_while_test[(1,)](device.array(np.array([3, 4, 5, -7, 9], np.int32)), out, n)
+    y = t = 0
+    while (y := y + 2) < n:
+        t += y
+    want = [y, t, 12, -7]
+    k = 1
+    while (k := k + 1) < n:
+        t += k
+    assert device.numpy(out).tolist() == [*want, k, t]
+
+
+@triton.jit
+def tile_in_a_while_test(out, n):
+    i = 0
+    while tl.sum((v := tl.arange(0, 16) * i), 0) < n:
+        i += 1
+    tl.store(out + tl.arange(0, 16), v)
+
+
+def test_a_tile_in_the_test_of_a_while(device):
+    out = device.empty(16, np.int32)
+    tile_in_a_while_test[(1,)](out, 400)
+    assert device.numpy(out).tolist() == [4 * i for i in range(16)]
+
+
+@triton.jit
+def in_a_loop(out, n):
+    y = 0
+    t = 0
+    z = 0
+    for i in range(n):
+        for _ in range(y := y + 1):
+            t += 1
+        assert (z := z + i) >= 0
+    tl.store(out, y)
+    tl.store(out + 1, t)
+    tl.store(out + 2, z)
+
+
+def test_in_other_statements_of_a_loop(device):
+    out = device.empty(3, np.int32)
+    in_a_loop[(1,)](out, 5)
+    assert device.numpy(out).tolist() == [5, 15, 10]
+
+
+@triton.jit
+def other_constants(out, n):
+    mode = "a"
+    none = None
+    for i in range(n):
+        if i > 2:
+            mode = "b"
+            none = tl.arange(0, 4)
+        tl.store(out + i, i)
+    i = 0
+    dtype = tl.float32
+    while i < n:
+        if i > 2:
+            dtype = tl.float16
+        i += 1
+    tl.store(out + n, i)
+
+
+@triton.jit
+def read_again(out, n):
+    mode = "a"
+    for i in range(n):
+        if mode == "a":
+            tl.store(out + i, i)
+        if i > 2:
+            mode = "b"
+
+
+def test_branches_of_a_loop_make_it_another_constant(device):
+    out = device.zeros(8, np.int32)
+    other_constants[(1,)](out, 5)
+    assert device.numpy(out).tolist() == [0, 1, 2, 3, 4, 5, 0, 0]
+    with pytest.raises(triton.CompilationError, match="different at compile time in the branches of an `if`"):
+        read_again[(1,)](out, 5)
