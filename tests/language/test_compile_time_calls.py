@@ -242,3 +242,106 @@ def test_a_function_that_is_another_one_since(device, monkeypatch):
     monkeypatch.setattr(helpers, "scale", lambda x: 5 * x)
     with pytest.raises(RuntimeError, match="'scale'"):
         with_factor[(1,)](out)
+
+
+@triton.jit
+def of_builtins(out, X: tl.constexpr):
+    tl.store(out, round(X, 2))
+    tl.store(out + 1, 1.0 // 0.1)
+    tl.store(out + 2, sum((1, 2), 10))
+    tl.store(out + 3, int("ff", 16) + int("0b11", base=0))
+    tl.store(out + 4, max((), default=4))
+    tl.store(out + 5, pow(3, 4, 5))
+    tl.store(out + 6, len("ab" * 3))
+    for i, value in enumerate((5, 6), start=1):
+        tl.store(out + 6 + i, value)
+    for a, b in zip((9, 10), (20, 30), strict=True):
+        tl.store(out + a, b)
+    tl.store(out + 11, (1 << 60) + 1 == float(1 << 60))
+    tl.store(out + 12, min(3, 2, max(1, X)))
+
+
+def test_builtins_of_constants(device):
+    out = device.empty(13, np.float32)
+    of_builtins[(1,)](out, 2.567)
+    want = [round(2.567, 2), 9, 13, 258, 4, 1, 6, 5, 6, 20, 30, 0, 2]
+    assert device.numpy(out).tolist() == np.array(want, np.float32).tolist()
+
+
+@triton.jit
+def wrong_key(out):
+    tl.store(out, max(1, -9, key=abs))
+
+
+@triton.jit
+def wrong_lengths(out):
+    for a, b in zip((1, 2), (3,), strict=True):
+        tl.store(out + a, b)
+
+
+@triton.jit
+def wrong_power(out):
+    tl.store(out, 0.0**-1)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (wrong_key, "`max` takes no argument named `key`"),
+        (wrong_lengths, "strict=True is given 2 and 1 values"),
+        (wrong_power, "cannot be raised to a negative power"),
+    ],
+)
+def test_builtins_that_are_called_wrongly(device, kernel, message):
+    with pytest.raises(triton.CompilationError, match=message):
+        kernel[(1,)](device.empty(8, np.int32))
+
+
+@triton.jit
+def of_nan(x, out):
+    a, b = tl.load(x), tl.load(x + 1)
+    tl.store(out, max(a, b, propagate_nan=tl.PropagateNan.ALL))
+    tl.store(out + 1, max(a, b))
+    tl.store(out + 2, min(b, a, propagate_nan=tl.PropagateNan.ALL))
+
+
+def test_python_s_extrema_hand_on_what_to_do_with_nan(device):
+    out = device.empty(3, np.float32)
+    of_nan[(1,)](device.array(np.array([np.nan, 1], np.float32)), out)
+    assert np.array_equal(device.numpy(out), np.array([np.nan, 1, np.nan], np.float32), equal_nan=True)
+
+
+@triton.jit
+def of_floats(out, X: tl.constexpr, N: tl.constexpr):
+    tl.store(out, f"{1e16} {1e-7} {0.0001} {X}" == "1e+16 1e-07 0.0001 0.125")
+    tl.store(out + 1, f"{X:.2f} {N:>4} {N:#x} {X:{N}.1f}" == "0.12    8 0x8      0.1")
+    tl.store(out + 2, f"{'a'!r} {X!s} {'b'}" == "'a' 0.125 b")
+    tl.store(out + 3, f"{N=} {X=:.1f}" == "N=8 X=0.1")
+    tl.store(out + 4, str(1e22) == "1e+22")
+
+
+def test_f_strings_write_numbers_as_python_does(device):
+    out = device.empty(5, np.int32)
+    of_floats[(1,)](out, 0.125, 8)
+    assert device.numpy(out).tolist() == [1] * 5
+
+
+@triton.jit
+def _with_rest(a, *rest, b=3):
+    total = a + b
+    for i in tl.static_range(len(rest)):
+        total += rest[i]
+    return total
+
+
+@triton.jit
+def calls_with_rest(out, n):
+    tl.store(out, _with_rest(n, 1, 2, b=n))
+    tl.store(out + 1, _with_rest(n))
+    tl.store(out + 2, _with_rest(*(n, n, n)))
+
+
+def test_a_helper_with_a_rest_has_defaults(device):
+    out = device.empty(3, np.int32)
+    calls_with_rest[(1,)](out, 5)
+    assert device.numpy(out).tolist() == [13, 8, 18]

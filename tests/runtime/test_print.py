@@ -59,3 +59,14 @@ def test_programs_of_several_ctas_print_their_own_index(monkeypatch, capfd):
     print_program[(3,)](np.arange(8, dtype=np.int32), N=8, num_ctas=2)
     programs = re.findall(r"pid \((\d+), (\d+), (\d+)\)", capfd.readouterr().out)
     assert set(programs) == {("0", "0", "0"), ("1", "0", "0"), ("2", "0", "0")}
+
+
+@triton.jit
+def print_python_s_kernel(x_ptr):
+    print("x", tl.load(x_ptr + tl.arange(0, 4)), hex=True)
+
+
+def test_python_s_print_hands_on_how(capfd):
+    print_python_s_kernel[(1,)](np.array([1, 10, 255, -1], np.int32))
+    words = [line.rsplit(" ", 1)[-1] for line in capfd.readouterr().out.splitlines() if "x:" in line]
+    assert sorted(words) == ["0x00000001", "0x0000000a", "0x000000ff", "0xffffffff"]

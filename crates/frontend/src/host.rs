@@ -405,9 +405,7 @@ impl fmt::Display for HostValue {
             HostValue::Bool(true) => f.write_str("True"),
             HostValue::Bool(false) => f.write_str("False"),
             HostValue::Int(i) => i.fmt(f),
-            HostValue::Float(x) if x.is_nan() => f.write_str("nan"),
-            HostValue::Float(x) if x.is_infinite() => f.write_str(if *x > 0.0 { "inf" } else { "-inf" }),
-            HostValue::Float(x) => write!(f, "{x:?}"),
+            HostValue::Float(x) => f.write_str(&python_float(*x)),
             HostValue::Str(s) => write!(f, "'{}'", s.escape_debug()),
             HostValue::Bytes(b) => write!(f, "b'{}'", b.escape_ascii()),
             HostValue::Tuple(values) => items(f, values),
@@ -427,6 +425,25 @@ impl fmt::Display for HostValue {
             HostValue::Class(class) => f.write_str(&class.name),
             HostValue::Object(o) => write!(f, "{} {}", o.kind, o.name),
         }
+    }
+}
+
+/// A float as Python writes it: with an exponent (of two digits) from 1e16 on, and below 1e-4.
+fn python_float(x: f64) -> String {
+    if x.is_nan() {
+        return "nan".into();
+    }
+    if x.is_infinite() {
+        return if x > 0.0 { "inf" } else { "-inf" }.into();
+    }
+    let text = format!("{x:e}");
+    match text.split_once('e').map(|(digits, exponent)| (digits, exponent.parse::<i32>())) {
+        Some((digits, Ok(exponent))) if !(-4..16).contains(&exponent) => {
+            let sign = if exponent < 0 { '-' } else { '+' };
+            format!("{digits}e{sign}{:02}", exponent.abs())
+        }
+        _ if x.fract() == 0.0 => format!("{x:.1}"),
+        _ => format!("{x}"),
     }
 }
 

@@ -434,18 +434,20 @@ impl Host for PyHost {
                 return Ok(None);
             };
             let read = || -> PyResult<Option<HostValue>> {
-                let bound = jit.bind(py);
-                let prepared = JitBase::prepared(bound)?;
-                let param = prepared.params.params.iter().find(|p| p.text == parameter);
-                match param.and_then(|p| p.default.as_ref()) {
-                    Some(default) => {
-                        let (default, name) = (default.bind(py), &*function.name);
-                        let value = self.value(default)?;
-                        self.captures.borrow_mut().parameter(parameter, name, default, value.clone());
-                        Ok(Some(value))
-                    }
-                    None => Ok(None),
+                // Of Python's own signature: a helper may have parameters that no kernel has.
+                let signature = jit.bind(py).getattr(intern!(py, "signature"))?;
+                let params = signature.getattr(intern!(py, "parameters"))?;
+                let param = params.call_method1(intern!(py, "get"), (parameter,))?;
+                if param.is_none() {
+                    return Ok(None);
                 }
+                let default = param.getattr(intern!(py, "default"))?;
+                if default.is(&param.getattr(intern!(py, "empty"))?) {
+                    return Ok(None);
+                }
+                let (value, name) = (self.value(&default)?, &*function.name);
+                self.captures.borrow_mut().parameter(parameter, name, &default, value.clone());
+                Ok(Some(value))
             };
             read().map_err(|e| self.error(py, &e))
         })

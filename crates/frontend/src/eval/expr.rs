@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ruff_python_ast::{
     BoolOp, CmpOp, Comprehension, ConversionFlag, Expr, ExprSubscript, FStringPart,
-    InterpolatedStringElement, Operator, UnaryOp,
+    InterpolatedStringElement, InterpolatedStringElements, Operator, UnaryOp,
 };
 use ruff_text_size::Ranged;
 use tilewright_ir::diagnostic::Kind;
@@ -724,37 +724,66 @@ impl Evaluator<'_> {
         for part in f.value.iter() {
             match part {
                 FStringPart::Literal(literal) => out.push_str(literal.as_str()),
-                FStringPart::FString(f) => {
-                    for element in &f.elements {
-                        match element {
-                            InterpolatedStringElement::Literal(literal) => out.push_str(&literal.value),
-                            InterpolatedStringElement::Interpolation(e) => {
-                                let value = self.expr(&e.expression)?;
-                                self.range = e.range;
-                                if let Some(debug) = &e.debug_text {
-                                    out.push_str(debug.as_str());
-                                }
-                                let Some(value) = value.to_host() else {
-                                    return Err(self
-                                        .error(format!(
-                                            "an f-string is made at compile time, but this is {value}"
-                                        ))
-                                        .note("print run-time values with tl.device_print(\"text\", x)")
-                                        .into());
-                                };
-                                match value {
-                                    HostValue::Str(s) if e.conversion != ConversionFlag::Repr => {
-                                        out.push_str(&s)
-                                    }
-                                    other => out.push_str(&other.to_string()),
-                                }
-                            }
-                        }
-                    }
-                }
+                FStringPart::FString(f) => self.interpolated(&f.elements, &mut out)?,
             }
         }
         Ok(Value::Const(HostValue::Str(out.into())))
+    }
+
+    /// What the elements of an f-string, or of a format in one, come to.
+    fn interpolated(&mut self, elements: &InterpolatedStringElements, out: &mut String) -> Eval<()> {
+        for element in elements {
+            let e = match element {
+                InterpolatedStringElement::Literal(literal) => {
+                    out.push_str(&literal.value);
+                    continue;
+                }
+                InterpolatedStringElement::Interpolation(e) => e,
+            };
+            let value = self.expr(&e.expression)?;
+            self.range = e.range;
+            if let Some(debug) = &e.debug_text {
+                out.push_str(debug.as_str());
+            }
+            let Some(mut value) = value.to_host() else {
+                return Err(self
+                    .error(format!("an f-string is made at compile time, but this is {value}"))
+                    .note("print run-time values with tl.device_print(\"text\", x)")
+                    .into());
+            };
+            // As in Python, `f"{x=}"` shows a text in quotes, unless it is formatted.
+            let repr = e.conversion == ConversionFlag::Repr
+                || (e.debug_text.is_some()
+                    && e.conversion == ConversionFlag::None
+                    && e.format_spec.is_none());
+            if repr || (e.conversion != ConversionFlag::None && !matches!(value, HostValue::Str(_))) {
+                value = HostValue::str(&value.to_string());
+            }
+            let mut format = String::new();
+            if let Some(spec) = &e.format_spec {
+                self.interpolated(&spec.elements, &mut format)?;
+            }
+            if !format.is_empty() {
+                value = self.formatted(value, &format)?;
+            }
+            match value {
+                HostValue::Str(s) => out.push_str(&s),
+                other => out.push_str(&other.to_string()),
+            }
+        }
+        Ok(())
+    }
+
+    /// `format(value, spec)`, by the method of Python's objects.
+    fn formatted(&mut self, value: HostValue, spec: &str) -> Eval<HostValue> {
+        let Some(format) = self.constant_attribute(&Value::Const(value), "__format__")? else {
+            return Err(self.error("not supported yet without Python: a format in an f-string"));
+        };
+        let args = CallArgs { positional: vec![Value::Const(HostValue::str(spec))], keywords: vec![] };
+        match self.call(format, args)?.to_host() {
+            Some(text) => Ok(text),
+            None => Err(self.error("a format gives a text")),
+        }
     }
 
     fn comprehension(&mut self, elt: &Expr, generators: &[Comprehension]) -> Eval<Value> {

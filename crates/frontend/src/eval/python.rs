@@ -45,10 +45,17 @@ pub(crate) fn is_builtin(name: &str) -> bool {
 }
 
 impl Evaluator<'_> {
-    pub fn call_python(&mut self, name: &str, args: CallArgs) -> Eval<Value> {
+    pub fn call_python(&mut self, name: &str, mut args: CallArgs) -> Eval<Value> {
+        // These are functions of the language.
+        match name {
+            "range" => return self.range_value(super::call::RANGE, args),
+            "print" => return self.call_named("device_print", args),
+            "min" | "max" => return self.extremum(name, args),
+            _ => {}
+        }
+        self.place_named(name, &mut args)?;
         let a = &*args.positional;
         match name {
-            "range" => self.range_value(super::call::RANGE, args),
             "len" => match self.exactly::<1>(name, a)? {
                 [Value::Tuple(t)] => Ok(Value::int(t.items.len() as i128)),
                 [Value::Const(HostValue::Str(s))] => Ok(Value::int(s.chars().count() as i128)),
@@ -59,7 +66,6 @@ impl Evaluator<'_> {
                     None => Err(self.error(format!("{other} has no length"))),
                 },
             },
-            "min" | "max" => self.extremum(name, a),
             "abs" => match self.exactly::<1>(name, a)? {
                 [Value::Const(c)] => match fold::number(c) {
                     Some(Num::Int(i)) => Ok(Value::int(i.saturating_abs())),
@@ -71,17 +77,18 @@ impl Evaluator<'_> {
             "float" | "int" | "bool" | "str" | "repr" | "round" => self.conversion(name, a),
             "tuple" | "list" | "reversed" | "zip" | "enumerate" => self.tuple_function(name, a),
             "sum" | "all" | "any" => self.tuple_reduction(name, a),
-            "pow" => {
-                let [x, y] = self.exactly::<2>(name, a)?;
-                self.binary(Operator::Pow, x.clone(), y.clone())
-            }
+            "pow" => match a {
+                [x, y] => self.binary(Operator::Pow, x.clone(), y.clone()),
+                [Value::Const(x), Value::Const(y), Value::Const(modulus)] => self.power_modulo(x, y, modulus),
+                [_, _, _] => Err(self.error("`pow` with a modulus needs constants")),
+                _ => Err(self.wrong_count(name, a)),
+            },
             "divmod" => {
                 let [x, y] = self.exactly::<2>(name, a)?;
                 let q = self.binary(Operator::FloorDiv, x.clone(), y.clone())?;
                 let r = self.binary(Operator::Mod, x.clone(), y.clone())?;
                 Ok(Value::tuple(vec![q, r]))
             }
-            "print" => self.call_library("device_print", args.positional),
             "isinstance" => {
                 let [value, class] = self.exactly::<2>(name, a)?;
                 let classes = match class {
@@ -109,6 +116,82 @@ impl Evaluator<'_> {
         }
     }
 
+    /// Puts what is given by name in its place among the arguments.
+    fn place_named(&self, name: &str, args: &mut CallArgs) -> Eval<()> {
+        let params: &[&str] = match name {
+            "enumerate" => &["iterable", "start"],
+            "int" => &["", "base"],
+            "pow" => &["base", "exp", "mod"],
+            "round" => &["number", "ndigits"],
+            "sum" => &["", "start"],
+            // Which is last, whatever stands before it.
+            "zip" => &["strict"],
+            _ => &[],
+        };
+        for (given, value) in std::mem::take(&mut args.keywords) {
+            let place = params.iter().position(|param| *param == given.as_str());
+            match place {
+                Some(_) if name == "zip" => {
+                    let Value::Const(HostValue::Bool(strict)) = value else {
+                        return Err(self.error(format!("`strict` of `zip` is True or False, not {value}")));
+                    };
+                    if strict {
+                        self.same_lengths(&args.positional)?;
+                    }
+                }
+                Some(place) if place == args.positional.len() => args.positional.push(value),
+                Some(place) if place < args.positional.len() => {
+                    return Err(self.error(format!("`{name}` is given `{given}` twice")));
+                }
+                _ => return Err(self.no_named(name, &given)),
+            }
+        }
+        Ok(())
+    }
+
+    /// A parameter that a builtin has not, or not in a kernel.
+    fn no_named(&self, name: &str, given: &str) -> Error {
+        self.error(format!("Python's `{name}` takes no argument named `{given}` here"))
+    }
+
+    /// What `zip(…, strict=True)` asks of its arguments.
+    fn same_lengths(&self, values: &[Value]) -> Eval<()> {
+        let mut lengths = values.iter().map(|value| match value {
+            Value::Tuple(t) => t.items.len(),
+            _ => 0,
+        });
+        let first = lengths.next();
+        match lengths.find(|&n| Some(n) != first) {
+            Some(n) => Err(self.error(format!(
+                "`zip` with strict=True is given {} and {n} values",
+                first.unwrap_or_default()
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// `pow(x, y, modulus)` of integers.
+    fn power_modulo(&self, x: &HostValue, y: &HostValue, modulus: &HostValue) -> Eval<Value> {
+        let (Some(Num::Int(x)), Some(Num::Int(y)), Some(Num::Int(m))) =
+            (fold::number(x), fold::number(y), fold::number(modulus))
+        else {
+            return Err(self.error("`pow` with a modulus needs integers"));
+        };
+        if y < 0 || !(1..=i128::from(u64::MAX)).contains(&m) {
+            return Err(self.error("`pow` needs an exponent from 0 on, and a modulus from 1 to 2**64 - 1"));
+        }
+        let m = m as u128;
+        let (mut base, mut exponent, mut result) = (x.rem_euclid(m as i128) as u128, y, 1 % m);
+        while exponent > 0 {
+            if exponent & 1 == 1 {
+                result = result * base % m;
+            }
+            base = base * base % m;
+            exponent >>= 1;
+        }
+        Ok(Value::int(result as i128))
+    }
+
     /// The arguments of a function that takes `N`.
     fn exactly<'a, const N: usize>(&self, name: &str, args: &'a [Value]) -> Eval<&'a [Value; N]> {
         args.try_into().map_err(|_| self.wrong_count(name, args))
@@ -118,18 +201,30 @@ impl Evaluator<'_> {
         self.error(format!("`{name}` is given {} arguments", args.len()))
     }
 
-    /// `min` and `max`.
-    fn extremum(&mut self, name: &str, a: &[Value]) -> Eval<Value> {
-        let items: Vec<Value> = match a {
+    /// `min` and `max`: Python's of constants, the language's of what is known at run time.
+    fn extremum(&mut self, name: &str, args: CallArgs) -> Eval<Value> {
+        let (op, function) = if name == "min" { (CmpOp::Lt, "minimum") } else { (CmpOp::Gt, "maximum") };
+        let mut default = None;
+        for (given, value) in &args.keywords {
+            match given.as_str() {
+                "default" => default = Some(value.clone()),
+                // Parameters of the language's function.
+                "propagate_nan" => return self.call_named(function, args),
+                other => return Err(self.no_named(name, other)),
+            }
+        }
+        let items: Vec<Value> = match args.positional.as_slice() {
             [Value::Tuple(t)] => t.items.clone(),
             [] => return Err(self.error(format!("`{name}` needs values"))),
-            _ => a.to_vec(),
+            _ if default.is_some() => {
+                return Err(self.error(format!("`default` of `{name}` stands beside one tuple")));
+            }
+            values => values.to_vec(),
         };
         let mut items = items.into_iter();
         let Some(mut best) = items.next() else {
-            return Err(self.error(format!("`{name}` of an empty tuple")));
+            return default.ok_or_else(|| self.error(format!("`{name}` of an empty tuple")));
         };
-        let (op, function) = if name == "min" { (CmpOp::Lt, "minimum") } else { (CmpOp::Gt, "maximum") };
         for item in items {
             best = match (best.to_host(), item.to_host()) {
                 (Some(x), Some(y)) => {
@@ -148,9 +243,16 @@ impl Evaluator<'_> {
     /// `float`, `int` and the like: of constants alone.
     fn conversion(&mut self, name: &str, a: &[Value]) -> Eval<Value> {
         let [value, ..] = a else { return Err(self.wrong_count(name, a)) };
-        if a.len() > if name == "round" { 2 } else { 1 } {
+        if a.len() > if matches!(name, "round" | "int") { 2 } else { 1 } {
             return Err(self.wrong_count(name, a));
         }
+        let second = match a.get(1).map(Value::to_host) {
+            None | Some(Some(HostValue::None)) => None,
+            Some(Some(HostValue::Int(i))) => Some(i),
+            Some(_) => {
+                return Err(self.error(format!("the second argument of `{name}` is a constant integer")));
+            }
+        };
         if let (Value::Tensor(t), "float" | "int" | "bool") = (value, name) {
             let to = match name {
                 "float" => Scalar::Fp32,
@@ -165,7 +267,22 @@ impl Evaluator<'_> {
         let Some(constant) = value.to_host() else {
             return Err(self.needs_constexpr(value, &format!("the argument of `{name}`")));
         };
-        self.convert(name, &constant).map(Value::Const)
+        let converted = match (name, second) {
+            (_, None) => self.convert(name, &constant)?,
+            ("round", Some(digits)) => {
+                fold::round_to(&constant, digits).map_err(|message| self.error(message))?
+            }
+            (_, Some(base)) => match &constant {
+                HostValue::Str(text) => match fold::parse_integer(text, base) {
+                    Some(i) => HostValue::Int(i),
+                    None => {
+                        return Err(self.error(format!("`int` cannot convert {constant} with base {base}")));
+                    }
+                },
+                _ => return Err(self.error("`int` with a base converts a string")),
+            },
+        };
+        Ok(Value::Const(converted))
     }
 
     /// Functions from tuples to tuples.
@@ -174,10 +291,17 @@ impl Evaluator<'_> {
             ("tuple" | "list", []) => Ok(Value::tuple(vec![])),
             ("tuple" | "list", [Value::Tuple(t)]) => Ok(Value::tuple(t.items.clone())),
             ("reversed", [Value::Tuple(t)]) => Ok(Value::tuple(t.items.iter().rev().cloned().collect())),
-            ("enumerate", [Value::Tuple(t)]) => {
-                let pair =
-                    |(i, item): (usize, &Value)| Value::tuple(vec![Value::int(i as i128), item.clone()]);
-                Ok(Value::tuple(t.items.iter().enumerate().map(pair).collect()))
+            ("enumerate", [Value::Tuple(t), start @ ..]) if start.len() < 2 => {
+                let start = match start {
+                    [] => 0,
+                    [Value::Const(HostValue::Int(start))] => *start,
+                    [other, ..] => {
+                        return Err(self.error(format!("`enumerate` starts at a constant, not at {other}")));
+                    }
+                };
+                let numbers = (0i128..).map(|i| Value::int(start.saturating_add(i)));
+                let pair = |(i, item): (Value, &Value)| Value::tuple(vec![i, item.clone()]);
+                Ok(Value::tuple(numbers.zip(&t.items).map(pair).collect()))
             }
             ("zip", values) => {
                 let mut columns = Vec::new();
@@ -197,11 +321,17 @@ impl Evaluator<'_> {
 
     /// `sum`, `all` and `any` of a tuple.
     fn tuple_reduction(&mut self, name: &str, a: &[Value]) -> Eval<Value> {
-        let [Value::Tuple(t)] = a else {
-            return Err(self.error(format!("Python's `{name}` takes a tuple; for a tensor write tl.{name}")));
+        let (t, start) = match (name, a) {
+            (_, [Value::Tuple(t)]) => (t, None),
+            ("sum", [Value::Tuple(t), start]) => (t, Some(start.clone())),
+            _ => {
+                return Err(
+                    self.error(format!("Python's `{name}` takes a tuple; for a tensor write tl.{name}"))
+                );
+            }
         };
         if name == "sum" {
-            let mut total = Value::int(0);
+            let mut total = start.unwrap_or(Value::int(0));
             for item in &t.items {
                 total = self.binary(Operator::Add, total, item.clone())?;
             }
@@ -262,13 +392,15 @@ impl Evaluator<'_> {
                 }
             }
             ("int", _, Some(Num::Int(i))) => HostValue::Int(i),
-            ("int", _, Some(Num::Float(f))) if f.is_finite() => HostValue::Int(f.trunc() as i128),
-            ("int", HostValue::Str(s), _) => match s.trim().parse() {
-                Ok(i) => HostValue::Int(i),
-                Err(_) => return Err(wrong(self)),
+            ("int", _, Some(Num::Float(f))) if f.abs() < 1e38 => HostValue::Int(f.trunc() as i128),
+            ("int", HostValue::Str(s), _) => match fold::parse_integer(s, 10) {
+                Some(i) => HostValue::Int(i),
+                None => return Err(wrong(self)),
             },
             ("round", _, Some(Num::Int(i))) => HostValue::Int(i),
-            ("round", _, Some(Num::Float(f))) if f.is_finite() => HostValue::Int(f.round_ties_even() as i128),
+            ("round", _, Some(Num::Float(f))) if f.abs() < 1e38 => {
+                HostValue::Int(f.round_ties_even() as i128)
+            }
             _ => return Err(wrong(self)),
         })
     }
@@ -325,8 +457,12 @@ impl Evaluator<'_> {
 
     /// Calls a function of `tl` by name with positional arguments.
     pub fn call_library(&mut self, name: &str, positional: Vec<Value>) -> Eval<Value> {
-        let callee = Value::Const(HostValue::Library(format!("language.{name}").into()));
-        self.call(callee, CallArgs { positional, keywords: vec![] })
+        self.call_named(name, CallArgs { positional, keywords: vec![] })
+    }
+
+    /// Calls a function of `tl` by name.
+    fn call_named(&mut self, name: &str, args: CallArgs) -> Eval<Value> {
+        self.call(Value::Const(HostValue::Library(format!("language.{name}").into())), args)
     }
 }
 
