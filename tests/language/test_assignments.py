@@ -112,3 +112,89 @@ def test_branches_of_a_loop_make_it_another_constant(device):
     assert device.numpy(out).tolist() == [0, 1, 2, 3, 4, 5, 0, 0]
     with pytest.raises(triton.CompilationError, match="different at compile time in the branches of an `if`"):
         read_again[(1,)](out, 5)
+
+
+@triton.jit
+def loop_variable_behind(out, n):
+    i = 5
+    for i in range(n):  # noqa: B007 (what is tested)
+        tl.store(out + 1, n)
+    tl.store(out, i)
+
+
+@triton.jit
+def loop_variable_behind_the_inner(out, n):
+    j = 0
+    total = 0
+    for _ in range(n):
+        for j in range(3):
+            total += j
+        total += j
+    tl.store(out, total)
+
+
+@triton.jit
+def loop_variable_of_a_branch(out, n):
+    i = 5
+    if n > 2:
+        for i in range(n):
+            tl.store(out + i, n)
+    tl.store(out, i)
+
+
+# Python's value there is that of the last step, if there was one; what the name was before is wrong.
+@pytest.mark.parametrize(
+    "kernel", [loop_variable_behind, loop_variable_behind_the_inner, loop_variable_of_a_branch]
+)
+def test_the_variable_of_a_loop_is_not_what_had_its_name(device, kernel):
+    with pytest.raises(triton.CompilationError, match="a loop's variable does not exist after the loop"):
+        kernel[(1,)](device.zeros(8, np.int32), 3)
+
+
+@triton.jit
+def loop_variable_again(out, n):
+    total = 0
+    j = 0
+    for _ in range(n):
+        for j in range(3):
+            total += j
+    for j in range(2):
+        total += j
+    for n in range(n):  # noqa: B020
+        total += n
+    tl.store(out, total)
+
+
+def test_the_variable_of_a_loop_is_taken_again(device):
+    out = device.empty(1, np.int32)
+    loop_variable_again[(1,)](out, 4)
+    assert device.numpy(out)[0] == 4 * 3 + 1 + 6
+
+
+@triton.jit
+def lost_in_a_branch_of_a_branch(out, n):
+    mode = "a"
+    if n > 0:
+        if n > 1:
+            mode = "b"
+    tl.store(out, mode == "a")
+
+
+def test_what_a_branch_loses_is_lost_behind_the_branches_around_it(device):
+    with pytest.raises(triton.CompilationError, match="different at compile time in the branches of an `if`"):
+        lost_in_a_branch_of_a_branch[(1,)](device.empty(1, np.int32), 2)
+
+
+@triton.jit
+def no_number_any_more(out, n):
+    x = 1
+    for i in range(n):
+        if i > 1:
+            x = "s"
+        tl.store(out + i, i)
+
+
+def test_a_number_that_a_branch_of_a_loop_makes_none(device):
+    out = device.zeros(4, np.int32)
+    no_number_any_more[(1,)](out, 3)
+    assert device.numpy(out).tolist() == [0, 1, 2, 0]

@@ -303,12 +303,14 @@ def of_nan(x, out):
     tl.store(out, max(a, b, propagate_nan=tl.PropagateNan.ALL))
     tl.store(out + 1, max(a, b))
     tl.store(out + 2, min(b, a, propagate_nan=tl.PropagateNan.ALL))
+    tl.store(out + 3, max(a, 1.0, 2.0, propagate_nan=tl.PropagateNan.ALL))
 
 
 def test_python_s_extrema_hand_on_what_to_do_with_nan(device):
-    out = device.empty(3, np.float32)
+    out = device.empty(4, np.float32)
     of_nan[(1,)](device.array(np.array([np.nan, 1], np.float32)), out)
-    assert np.array_equal(device.numpy(out), np.array([np.nan, 1, np.nan], np.float32), equal_nan=True)
+    want = np.array([np.nan, 1, np.nan, np.nan], np.float32)
+    assert np.array_equal(device.numpy(out), want, equal_nan=True)
 
 
 @triton.jit

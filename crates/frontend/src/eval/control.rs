@@ -214,7 +214,7 @@ impl Evaluator<'_> {
         let before = self.frame().scope.clone();
         for (name, a) in &then.scope {
             let Some(b) = other.scope.get(name) else {
-                self.frame_mut().lost.insert(name.clone(), "it is assigned in only one branch of an `if`");
+                self.lose_in_branch(name);
                 continue;
             };
             if a.identical(b) {
@@ -240,7 +240,7 @@ impl Evaluator<'_> {
         }
         for name in other.scope.keys() {
             if !then.scope.contains_key(name) {
-                self.frame_mut().lost.insert(name.clone(), "it is assigned in only one branch of an `if`");
+                self.lose_in_branch(name);
             }
         }
         let merged = self.merge(op, &then, &mut other, &pairs);
@@ -248,6 +248,14 @@ impl Evaluator<'_> {
             self.frame_mut().scope.insert(name, value);
         }
         Ok(Flow::Next)
+    }
+
+    /// A variable that is there behind one branch of an `if` only. One that was there before has been lost in the other, with a reason.
+    fn lose_in_branch(&mut self, name: &Name) {
+        let frame = self.frame_mut();
+        if frame.scope.shift_remove(name).is_none() {
+            frame.lost.insert(name.clone(), "it is assigned in only one branch of an `if`");
+        }
     }
 
     /// What a function gives on a path that returns nothing, where the other returns `value`: zeros, with a warning. (Triton gives what is

@@ -302,6 +302,11 @@ impl Evaluator<'_> {
         carried: &[(Name, Value)],
         target: Option<&Name>,
     ) -> Eval<Option<Name>> {
+        if let Some((name, _)) = carried.iter().find(|(name, _)| !after.contains_key(name)) {
+            // The body loses it: it is the variable of a loop in it, or no number any more in a branch.
+            self.frame_mut().scope.shift_remove(name);
+            return Ok(Some(name.clone()));
+        }
         let scope = self.frame().scope.clone();
         for (name, old) in &scope {
             // What is in an object may change without an assignment to a name.
@@ -375,9 +380,10 @@ impl Evaluator<'_> {
         .into()
     }
 
-    /// Remembers which names the loop defined that do not exist after it.
+    /// Takes away the loop's variable, whatever had its name before, and remembers which names the loop defined that do not exist after it.
     fn lose(&mut self, after: &Scope, target: &Name) {
         let frame = self.frames.last_mut().expect("a function is under evaluation");
+        frame.scope.shift_remove(target);
         for name in after.keys() {
             if !frame.scope.contains_key(name) {
                 let why = if name == target {

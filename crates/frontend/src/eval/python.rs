@@ -204,12 +204,12 @@ impl Evaluator<'_> {
     /// `min` and `max`: Python's of constants, the language's of what is known at run time.
     fn extremum(&mut self, name: &str, args: CallArgs) -> Eval<Value> {
         let (op, function) = if name == "min" { (CmpOp::Lt, "minimum") } else { (CmpOp::Gt, "maximum") };
-        let mut default = None;
-        for (given, value) in &args.keywords {
+        let (mut default, mut nan) = (None, Vec::new());
+        for (given, value) in args.keywords {
             match given.as_str() {
-                "default" => default = Some(value.clone()),
-                // Parameters of the language's function.
-                "propagate_nan" => return self.call_named(function, args),
+                "default" => default = Some(value),
+                // Of the language's function.
+                "propagate_nan" => nan.push((given, value)),
                 other => return Err(self.no_named(name, other)),
             }
         }
@@ -227,14 +227,17 @@ impl Evaluator<'_> {
         };
         for item in items {
             best = match (best.to_host(), item.to_host()) {
-                (Some(x), Some(y)) => {
+                (Some(x), Some(y)) if nan.is_empty() => {
                     if has_no_order(&x, &y) {
                         return Err(self.error(format!("`{name}` of {x} and {y} depends on their order")));
                     }
                     let take = fold::compare(op, &y, &x).map_err(|m| self.error(m))?;
                     if take { item } else { best }
                 }
-                _ => self.call_library(function, vec![best, item])?,
+                _ => {
+                    let args = CallArgs { positional: vec![best, item], keywords: nan.clone() };
+                    self.call_named(function, args)?
+                }
             };
         }
         Ok(best)
