@@ -176,6 +176,44 @@ def test_loops(device, n, limit):
     np.testing.assert_array_equal(device.numpy(out), np.concatenate(parts))
 
 
+@aggregate
+class Counter:
+    """A number that its methods raise."""
+
+    value: tl.tensor
+
+    def __init__(self, value):
+        self.value = value
+
+    def raised(self, by):
+        self.value = self.value + by
+        return self.value
+
+
+@triton.jit
+def counter_kernel(out_ptr, n):
+    counter = Counter(n)
+    steps = 0
+    while counter.raised(1) < 10:
+        steps += 1
+    tl.store(out_ptr, counter.value)
+    tl.store(out_ptr + 1, steps)
+    values = [counter.raised(1) for _ in range(3)]
+    tl.store(out_ptr + 2, counter.value)
+    tl.store(out_ptr + 3, values[1])
+    last = counter.raised(2) if n > 100 else counter.raised(3)
+    tl.store(out_ptr + 4, counter.value + last)
+
+
+@pytest.mark.parametrize("n", [4, 200])
+def test_methods_that_change_their_object_in_expressions(device, n):
+    out = device.empty(5, np.int32)
+    counter_kernel[(1,)](out, n)
+    value = max(n + 1, 10)
+    last = value + 3 + (2 if n > 100 else 3)
+    assert device.numpy(out).tolist() == [value, value - n - 1, value + 3, value + 2, 2 * last]
+
+
 @triton.jit(noinline=True)
 def product(pair):
     return Pair(pair.first * pair.second, pair.first)

@@ -198,3 +198,38 @@ def test_a_number_that_a_branch_of_a_loop_makes_none(device):
     out = device.zeros(4, np.int32)
     no_number_any_more[(1,)](out, 3)
     assert device.numpy(out).tolist() == [0, 1, 2, 0]
+
+
+@triton.jit
+def in_a_comprehension(out, n):
+    i = n
+    t = [(y := i * 10 + n) for i in range(3, 0, -2)]
+    tl.store(out, i)
+    tl.store(out + 1, t[0])
+    tl.store(out + 2, y)
+
+
+def test_in_a_comprehension(device):
+    out = device.empty(3, np.int32)
+    in_a_comprehension[(1,)](out, 5)
+    assert device.numpy(out).tolist() == [5, 35, 15]
+
+
+@triton.jit
+def in_a_conditional_expression(out, n):
+    y = 1
+    x = (y := n + 1) if n > 2 else (z := 7)
+    tl.store(out, x)
+    tl.store(out + 1, y)
+    w = (z := n) if n > 3 else (z := 4)
+    tl.store(out + 2, z)
+    tl.store(out + 3, w + z)
+
+
+@pytest.mark.parametrize("n", [1, 3, 5])
+def test_in_a_conditional_expression(device, n):
+    out = device.empty(4, np.int32)
+    in_a_conditional_expression[(1,)](out, n)
+    y = n + 1 if n > 2 else 1
+    z = n if n > 3 else 4
+    assert device.numpy(out).tolist() == [y if n > 2 else 7, y, z, 2 * z]

@@ -284,9 +284,27 @@ def wrong_power(out):
     tl.store(out, 0.0**-1)
 
 
+@triton.jit
+def opens_a_file(out):
+    tl.store(out, len(open("/nothing")))
+
+
+@triton.jit
+def leaves(out):
+    exit(3)
+
+
+@triton.jit
+def of_no_numbers(out):
+    tl.store(out, tl.sum(tl.zeros((4,), tl.void)))
+
+
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
+        (opens_a_file, "Python's `open` cannot be called in a kernel"),
+        (leaves, "Python's `exit` cannot be called in a kernel"),
+        (of_no_numbers, "`dtype` of tl.full must be a dtype of numbers, not dtype void"),
         (wrong_key, "`max` takes no argument named `key`"),
         (wrong_lengths, "strict=True is given 2 and 1 values"),
         (wrong_power, "cannot be raised to a negative power"),

@@ -343,7 +343,11 @@ impl PyHost {
         // 3. Builtins.
         match py.import(intern!(py, "builtins"))?.getattr_opt(name)? {
             Some(object) => {
-                let value = self.value(&object)?;
+                let value = match self.value(&object)? {
+                    // Not all say that they are of this module: `open` is of another, and `exit` an object.
+                    HostValue::Object(_) => HostValue::Python(name.into()),
+                    value => value,
+                };
                 // A global of that name would hide it.
                 self.captures.borrow_mut().global(globals, name, &function.name, None, HostValue::None);
                 Ok(Some(Binding { value, constexpr: false, origin: Origin::Builtin }))

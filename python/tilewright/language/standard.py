@@ -386,6 +386,7 @@ def _merge_step(x, stage: core.constexpr, descending):
 @jit
 def _sort(x, k: core.constexpr, dim: core.constexpr, descending: core.constexpr):
     last: core.constexpr = len(x.shape) - 1
+    core.static_assert(last >= 0, "a scalar has no dimension to sort")
     core.static_assert(dim is None or dim == last or dim == -1, "only the last dimension can be sorted")
     core.static_assert(
         _is_power_of_two(x.numel) and _is_power_of_two(k), "sorting needs extents that are powers of two"
@@ -430,6 +431,7 @@ def topk(x, k: core.constexpr, dim: core.constexpr = None):
 def bitonic_merge(x, dim: core.constexpr = None, descending: core.constexpr = False):
     """Sorts along the last dimension a block that first rises and then falls there. All extents must be powers of two."""
     last: core.constexpr = len(x.shape) - 1
+    core.static_assert(last >= 0, "a scalar has no dimension to merge")
     core.static_assert(dim is None or dim == last or dim == -1, "only the last dimension can be merged")
     core.static_assert(_is_power_of_two(x.numel), "bitonic_merge needs extents that are powers of two")
     cube = core.reshape(x, [2] * _log2(x.numel))
@@ -440,6 +442,7 @@ def bitonic_merge(x, dim: core.constexpr = None, descending: core.constexpr = Fa
 @jit
 def flip(x, dim=None):
     """The elements in reverse order along ``dim`` (the last by default), whose extent must be a power of two."""
+    core.static_assert(len(x.shape) > 0, "a scalar has no dimension to flip")
     axis: core.constexpr = len(x.shape) - 1 if dim is None else _axis(dim, len(x.shape))
     core.static_assert(_is_power_of_two(x.shape[axis]), "flip needs an extent that is a power of two")
     bits: core.constexpr = _log2(x.shape[axis])

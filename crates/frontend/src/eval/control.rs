@@ -208,7 +208,20 @@ impl Evaluator<'_> {
             let merged = self.merge(op, &then, &mut other, &[(a, b)]);
             return Ok(Flow::Return(merged.into_iter().next().unwrap_or(Value::NONE)));
         }
-        // Variables that differ at the end of the two branches.
+        self.merge_variables(op, &then, &mut other, None)?;
+        Ok(Flow::Next)
+    }
+
+    /// Ends both branches. What variables are at the end of each becomes what they are behind the `if`, and so does the pair of `values`
+    /// that the branches give besides, which is returned.
+    fn merge_variables(
+        &mut self,
+        op: scf::If,
+        then: &Branch,
+        other: &mut Branch,
+        values: Option<(Value, Value)>,
+    ) -> Eval<Option<Value>> {
+        let else_region = op.else_region(&self.module);
         let mut pairs = Vec::new();
         let mut names = Vec::new();
         let before = self.frame().scope.clone();
@@ -243,11 +256,14 @@ impl Evaluator<'_> {
                 self.lose_in_branch(name);
             }
         }
-        let merged = self.merge(op, &then, &mut other, &pairs);
+        let given = values.is_some();
+        pairs.extend(values);
+        let mut merged = self.merge(op, then, other, &pairs);
+        let value = if given { merged.pop() } else { None };
         for (name, value) in names.into_iter().zip(merged) {
             self.frame_mut().scope.insert(name, value);
         }
-        Ok(Flow::Next)
+        Ok(value)
     }
 
     /// A variable that is there behind one branch of an `if` only. One that was there before has been lost in the other, with a reason.
@@ -384,8 +400,8 @@ impl Evaluator<'_> {
                 .note("convert one with .to(dtype); for tensors tl.where broadcasts and promotes")
                 .into());
         }
-        let merged = self.merge(op, &then, &mut other, &[(a, b)]);
-        Ok(merged.into_iter().next().unwrap_or(Value::NONE))
+        // What the branches assign by `:=`, or have done to objects, is there behind them, too.
+        Ok(self.merge_variables(op, &then, &mut other, Some((a, b)))?.unwrap_or(Value::NONE))
     }
 
     // ---- assert ---------------------------------------------------------------------------------------------

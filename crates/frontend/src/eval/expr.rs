@@ -11,6 +11,7 @@ use tilewright_ir::diagnostic::Kind;
 
 use super::builtins::{descriptor, layouts, local, pipe};
 use super::call::CallArgs;
+use super::loops::collect_target;
 use super::{Captured, Error, Eval, Evaluator, dtypes};
 use crate::dtype::DType;
 use crate::fold;
@@ -800,21 +801,18 @@ impl Evaluator<'_> {
                     _ => None,
                 };
                 match (bound(&r.start), bound(&r.end), bound(&r.step)) {
-                    (Some(start), Some(end), Some(step)) if step > 0 && (end - start) / step < 1 << 16 => {
-                        (start..end).step_by(step as usize).map(Value::int).collect()
-                    }
-                    _ => {
-                        return Err(
-                            self.error("a comprehension needs a range of constants with a positive step")
-                        );
-                    }
+                    (Some(start), Some(end), Some(step)) => self.steps(start, end, step)?,
+                    _ => return Err(self.error("a comprehension needs a range of constants")),
                 }
             }
             other => {
                 return Err(self.error(format!("a comprehension runs over a tuple or a range, not {other}")));
             }
         };
-        let saved = self.frame().scope.clone();
+        // Its variables are its own; what the elements do to others, by `:=` or by methods of objects, they do to the function's.
+        let mut own = Vec::new();
+        collect_target(&generator.target, &mut own);
+        let saved: Vec<_> = own.iter().map(|name| self.frame().scope.get(name).cloned()).collect();
         let mut out = Vec::with_capacity(items.len());
         for item in items {
             self.assign(&generator.target, item)?;
@@ -832,7 +830,13 @@ impl Evaluator<'_> {
                 out.push(self.expr(elt)?);
             }
         }
-        self.frame_mut().scope = saved;
+        let scope = &mut self.frame_mut().scope;
+        for (name, value) in own.into_iter().zip(saved) {
+            match value {
+                Some(value) => _ = scope.insert(name, value),
+                None => _ = scope.shift_remove(&name),
+            }
+        }
         Ok(Value::tuple(out))
     }
 }

@@ -54,7 +54,6 @@ impl Evaluator<'_> {
             }
         };
         if range.unrolled || self.frame().constexpr {
-            let mut values = Vec::new();
             let bound =
                 |e: &Self, v: &Value, what: &str| match v.to_host().as_ref().and_then(crate::fold::number) {
                     Some(crate::fold::Num::Int(i)) => Ok(i),
@@ -63,21 +62,12 @@ impl Evaluator<'_> {
                             .note("use tl.range (a run-time loop), or make it a tl.constexpr parameter"),
                     )),
                 };
-            let (mut at, end, step) = (
+            let (start, end, step) = (
                 bound(self, &range.start, "the start")?,
                 bound(self, &range.end, "the end")?,
                 bound(self, &range.step, "the step")?,
             );
-            if step == 0 {
-                return Err(self.error("the step of a loop must not be 0"));
-            }
-            while (step > 0 && at < end) || (step < 0 && at > end) {
-                values.push(Value::int(at));
-                at += step;
-                if values.len() > 1 << 16 {
-                    return Err(self.error("a loop unrolled at compile time has more than 65536 steps"));
-                }
-            }
+            let values = self.steps(start, end, step)?;
             return self.run_unrolled(&s.target, &values, &s.body, Some(rest));
         }
         match self.uniform_range(&range)? {
@@ -85,6 +75,23 @@ impl Evaluator<'_> {
             None => self.dynamic_for(s, &range, None)?,
         }
         Ok(Flow::Next)
+    }
+
+    /// The numbers of a range of constants.
+    pub fn steps(&self, start: i128, end: i128, step: i128) -> Eval<Vec<Value>> {
+        if step == 0 {
+            return Err(self.error("the step of a loop must not be 0"));
+        }
+        let mut values = Vec::new();
+        let mut next = Some(start);
+        while let Some(at) = next.filter(|&at| if step > 0 { at < end } else { at > end }) {
+            values.push(Value::int(at));
+            if values.len() > 1 << 16 {
+                return Err(self.error("a loop unrolled at compile time has more than 65536 steps"));
+            }
+            next = at.checked_add(step);
+        }
+        Ok(values)
     }
 
     pub fn run_unrolled(
@@ -669,7 +676,7 @@ fn assigned_names(stmts: &[Stmt]) -> Vec<Name> {
     names
 }
 
-fn collect_target(target: &Expr, names: &mut Vec<Name>) {
+pub(super) fn collect_target(target: &Expr, names: &mut Vec<Name>) {
     match target {
         Expr::Name(name) if !names.contains(&name.id) => names.push(name.id.clone()),
         Expr::Tuple(t) => t.elts.iter().for_each(|e| collect_target(e, names)),

@@ -43,7 +43,7 @@ use self::atomics::Atomic;
 use self::elementwise::{Build, Extremum, Widths};
 use super::call::Args;
 use super::{Eval, Evaluator, builder};
-use crate::dtype::Scalar;
+use crate::dtype::{DType, Scalar};
 use crate::fold;
 use crate::host::{HostValue, NamedTuple};
 use crate::library::{Builtin, EXTENSIONS};
@@ -374,11 +374,16 @@ impl Evaluator<'_> {
     }
 
     /// An argument that must be a dtype.
-    pub(crate) fn dtype_arg(&mut self, args: &Args, name: &str) -> Eval<crate::DType> {
+    pub(crate) fn dtype_arg(&mut self, args: &Args, name: &str) -> Eval<DType> {
         match args.get(name) {
+            Value::Const(HostValue::DType(DType::Scalar(Scalar::Void))) => {
+                Err(self.bad_argument(args, name, args.get(name), "a dtype of numbers"))
+            }
             Value::Const(HostValue::DType(dtype)) => Ok(dtype.clone()),
-            Value::Const(HostValue::Str(text)) if crate::Scalar::parse(text).is_some() => {
-                Ok(crate::Scalar::parse(text).unwrap_or(crate::Scalar::Void).into())
+            Value::Const(HostValue::Str(text))
+                if let Some(scalar) = Scalar::parse(text).filter(|&s| s != Scalar::Void) =>
+            {
+                Ok(scalar.into())
             }
             other => {
                 let mut error = *self.bad_argument(args, name, other, "a dtype");
