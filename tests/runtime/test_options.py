@@ -281,6 +281,31 @@ def test_a_loop_that_needs_too_much_shared_memory_has_fewer_stages(stages):
 
 
 @triton.jit
+def product_of_large_tiles(
+    a, b, out, K, M: tl.constexpr, N: tl.constexpr, STEP: tl.constexpr, OWN: tl.constexpr, SPECIALIZE: tl.constexpr
+):  # fmt: skip
+    total = tl.zeros([M, N], tl.float32)
+    for k in tl.range(0, K, STEP, num_stages=OWN, warp_specialize=SPECIALIZE):
+        total = tl.dot(a.load([0, k]), b.load([k, 0]), total)
+    out.store([0, 0], total)
+
+
+@pytest.mark.parametrize("dtype", ["fp16", "fp32"])
+@pytest.mark.parametrize(("own", "specialize"), [(5, False), (2, True), (5, True), (None, True)])
+@pytest.mark.parametrize("step", [128, 160])
+def test_stages_that_a_loop_asks_for_give_way_too(dtype, own, specialize, step):
+    """Those of a loop's own, and the slots of warps that load, which in the end aren't there at all."""
+    signature = {"a": f"tensordesc<{dtype}[128, {step}]>", "b": f"tensordesc<{dtype}[{step}, 96]>"}
+    signature |= {"out": "tensordesc<fp32[128, 96]>", "K": "i32"}
+    constants = {"M": 128, "N": 96, "STEP": step, "OWN": own, "SPECIALIZE": specialize}
+    signature |= dict.fromkeys(constants, "constexpr")
+    source = triton.compiler.ASTSource(product_of_large_tiles, signature, constants)
+    kernel = triton.compile(source, target="cuda:90", options={"num_warps": 8, "num_stages": 1})
+    assert 0 < kernel.metadata.shared <= 227 << 10
+    assert ("ttg.warp_specialize" in kernel.asm["ttgir"]) == (specialize and (dtype, step) != ("fp32", 160))
+
+
+@triton.jit
 def scaled_product(a, b, out, K, M: tl.constexpr, N: tl.constexpr, STEP: tl.constexpr):
     total = tl.zeros([M, N], tl.float32)
     for k in tl.range(0, K, STEP, num_stages=2):

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use tilewright_frontend::{Built, Diagnostic, Options, build_module_for};
 use tilewright_ir as ir;
 use tilewright_ir::diagnostic::Kind;
+use tilewright_passes::transform::software_pipeline::schedule;
 use tilewright_passes::{TargetInfo, pipeline};
 use tilewright_target::{self as target, Code, GivenStage, Missing, Passes, StageKind, Stop, Toolchain};
 
@@ -205,21 +206,24 @@ impl Job {
     }
 }
 
-/// The passes from `tt` to `ttg`. Where that needs more shared memory than there is, loops get fewer stages, one by one; `ttir` is the
-/// module's text.
+/// The passes from `tt` to `ttg`. Where that needs more shared memory than there is, loops get fewer stages, one by one, whoever has said how many, and at last
+/// no warps of their own for loads; `ttir` is the module's text.
 fn lower_to_ttg(
     module: &mut ir::Module,
     info: &TargetInfo,
     options: &Options,
     ttir: &[u8],
 ) -> Result<(), Diagnostic> {
+    let wanted = schedule::most_wanted(module, options.num_stages);
     let mut done = pipeline::lower_to_ttg(module, info, options);
-    for num_stages in (1..options.num_stages).rev() {
+    for most in (0..wanted).rev() {
         if !done.as_ref().is_err_and(|error| error.kind == Kind::OutOfResources) {
             break;
         }
         *module = ir::parse(&String::from_utf8_lossy(ttir), TTIR.name)?;
-        done = pipeline::lower_to_ttg(module, info, &Options { num_stages, ..options.clone() });
+        let root = module.root();
+        module.set_i32_attr(root, schedule::MOST_STAGES, most as i32);
+        done = pipeline::lower_to_ttg(module, info, options);
     }
     done
 }

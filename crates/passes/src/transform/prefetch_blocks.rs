@@ -33,7 +33,7 @@ use crate::pass::{Pass, Property};
 use crate::sums;
 use crate::target::TargetInfo;
 use crate::transform::software_pipeline::graph::{Body, Stream};
-use crate::transform::software_pipeline::schedule::{has_dot, reaches};
+use crate::transform::software_pipeline::schedule::{self, has_dot, reaches};
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -74,7 +74,7 @@ struct Ahead {
 
 /// The loads of a loop that have prefetches.
 fn blocks(m: &Module, target: &TargetInfo, l: scf::For, num_stages: u32) -> Vec<Ahead> {
-    let stages = m.int_attr(l.0, "tt.num_stages").map_or(num_stages, |n| n.clamp(0, 64) as u32);
+    let stages = schedule::stages_of(m, l.0, num_stages);
     // An iteration that waits for other programs must not read ahead of its wait.
     if stages < 2 || m.all_ops(l.0).into_iter().any(|op| waiting::synchronizes(m, op)) {
         return Vec::new();

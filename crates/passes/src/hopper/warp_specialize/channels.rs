@@ -101,7 +101,8 @@ pub(super) fn find(module: &mut Module, range: &[Op], num_stages: u32, pointers:
             let l = module.block_parent_op(block).expect("a loop body");
             let innermost =
                 module.all_ops(l).into_iter().skip(1).all(|o| scf::For::cast(module, o).is_none());
-            let stages = module.int_attr(l, "tt.num_stages").map_or(num_stages, |n| n.clamp(0, 64) as u32);
+            let stages = schedule::stages_of(module, l, num_stages).max(schedule::SLOTS_OF_PRODUCERS);
+            let wanted = if innermost { stages } else { 1 };
             channels.push(Channel {
                 block,
                 loads: vec![load],
@@ -109,7 +110,7 @@ pub(super) fn find(module: &mut Module, range: &[Op], num_stages: u32, pointers:
                 masks: vec![load.shared_by(module)],
                 first_reader: first,
                 last_reader: last,
-                slots: if innermost { stages.max(2) } else { 1 },
+                slots: wanted.min(schedule::most_stages(module)),
                 family: 0,
                 counter: 0,
                 ring: None,

@@ -34,7 +34,7 @@
 //! The files of this folder name this one, which calls them: what they share stands here, such as where slots and phases are in each block.
 //!
 //! Where it can't be done (no such loads, addresses that depend on what is computed, kernels that wait for other programs, too few
-//! registers beside the producer) the loop stays as it is.
+//! registers beside the producer, no shared memory even for one slot of each ring) the loop stays as it is.
 //!
 //! ```text
 //! %r = scf.for %k = ... iter_args(%acc = %z) {
@@ -83,7 +83,7 @@ use crate::hopper::allocate_warp_groups::registers_beside;
 use crate::hopper::{captures, multicast};
 use crate::pass::{Pass, Property};
 use crate::target::TargetInfo;
-use crate::transform::software_pipeline::budget;
+use crate::transform::software_pipeline::{budget, schedule};
 use channels::{Channel, Load};
 
 /// The hints of a loop.
@@ -114,7 +114,8 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_stages: u32) -> Result<
     for func in functions {
         let Some(range) = asked(module, func) else { continue };
         any = true;
-        if target.tma && !range.iter().any(|&op| stays_together(module, op)) {
+        let slots = schedule::most_stages(module);
+        if target.tma && slots > 0 && !range.iter().any(|&op| stays_together(module, op)) {
             // With loads through pointers, or else without. (Where only tiles should follow each other closely, four warps
             // more are a high price.)
             let explicit = range

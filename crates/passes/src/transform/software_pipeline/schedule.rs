@@ -37,6 +37,18 @@ use crate::target::TargetInfo;
 /// Addresses of addresses of addresses: what is behind more of them is not read ahead.
 const MAX_LEVELS: usize = 4;
 
+/// What a loop says of its stages itself.
+pub const NUM_STAGES: &str = "tt.num_stages";
+
+/// On the module: no loop may have more stages than this.
+pub const MOST_STAGES: &str = "ttg.most-stages";
+
+/// More iterations than that are not under way, whatever a loop says.
+const MOST: i64 = 64;
+
+/// Warps that load for others have so many slots at least, as long as there is room.
+pub(crate) const SLOTS_OF_PRODUCERS: u32 = 2;
+
 /// When the operations of one loop run.
 #[derive(Debug, Default)]
 pub struct Schedule {
@@ -134,8 +146,8 @@ impl Schedule {
 
     /// What runs ahead in a loop that is to be pipelined: copies, and what gives them their addresses.
     fn ahead(module: &Module, target: &TargetInfo, l: scf::For, ops: &[Op], num_stages: u32) -> Option<Self> {
-        let asked = module.int_attr(l.0, "tt.num_stages");
-        let stages = asked.map_or(num_stages, |n| n.clamp(0, 64) as u32);
+        let asked = module.int_attr(l.0, NUM_STAGES);
+        let stages = stages_of(module, l.0, num_stages);
         if stages < 2 {
             return None;
         }
@@ -233,6 +245,26 @@ impl Schedule {
             && budget::buffers(module, l, &self.loads(), self.stages + 1) + budget::beside(module, l)
                 <= target.max_shared
     }
+}
+
+/// How many iterations of a loop may be under way: as many as it says itself, or else the launch does (`num_stages`), but no more than
+/// [`most_stages`].
+pub(crate) fn stages_of(module: &Module, l: Op, num_stages: u32) -> u32 {
+    let asked = module.int_attr(l, NUM_STAGES).map_or(num_stages, |n| n.clamp(0, MOST) as u32);
+    asked.min(most_stages(module))
+}
+
+/// The most iterations that a loop of the module may have under way, which [`MOST_STAGES`] says where more did not fit in shared memory; with none at all warps
+/// aren't specialized either.
+pub(crate) fn most_stages(module: &Module) -> u32 {
+    module.int_attr(module.root(), MOST_STAGES).map_or(MOST as u32, |n| n.clamp(0, MOST) as u32)
+}
+
+/// The most iterations that a loop of the module may want under way.
+pub fn most_wanted(module: &Module, num_stages: u32) -> u32 {
+    let loops = module.all_ops(module.root()).into_iter();
+    let most = loops.map(|l| stages_of(module, l, num_stages)).max().unwrap_or(num_stages);
+    most.max(SLOTS_OF_PRODUCERS)
 }
 
 /// Whether an interval is shorter than another by more than what the numbers are good for.
