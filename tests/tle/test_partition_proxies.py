@@ -95,3 +95,50 @@ def test_a_partition_loads_what_copies_of_another_have_stored(device, warps):
     np.testing.assert_array_equal(device.numpy(out), want)
     if device.backend == "ptxsim":
         assert "cp.async.bulk.wait_group 0" in kernel.asm["ptx"]
+
+
+@triton.jit
+def store_and_look(x_ptr, out_ptr, pipe, back, n, M: tl.constexpr, N: tl.constexpr):
+    at = tile(M, N)
+    for i in range(n):
+        tl.store(x_ptr + at, at.to(tl.float32))
+        slot = pipe.acquire(i)
+        slot.x.store((at * i).to(tl.float32))
+        pipe.commit(i)
+        back.wait(i)
+        tl.store(out_ptr + i * M * N + at, tl.load(x_ptr + at))
+        back.release(i)
+
+
+@triton.jit
+def copy_over(x, pipe, back, n, M: tl.constexpr, N: tl.constexpr):
+    for i in range(n):
+        tle.gpu.copy(pipe.wait(i).slot.x, x, [M, N], [0, 0])
+        pipe.release(i)
+        slot = back.acquire(i)
+        slot.done.store(tl.zeros([16], tl.int32))
+        back.commit(i)
+
+
+@triton.jit
+def copied_over_by_another(x_ptr, out_ptr, n, WARPS: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    x = tl.make_tensor_descriptor(x_ptr, [M, N], [N, 1], [M, N])
+    pipe = tle.pipe(capacity=1, name="over", x=tle.gpu.alloc([1, M, N], tl.float32))
+    back = tle.pipe(capacity=1, name="back", done=tle.gpu.alloc([1, 16], tl.int32))
+    tle.gpu.warp_specialize(
+        [
+            (store_and_look, (x_ptr, out_ptr, pipe.writer(), back.reader(), n, M, N)),
+            (copy_over, (x, pipe.reader(), back.writer(), n, M, N)),
+        ],
+        [WARPS],
+        [56],
+    )
+
+
+@pytest.mark.parametrize("warps", [1, 4])
+def test_a_partition_copies_over_what_another_has_stored(device, warps):
+    M, N, n = 32, 64, 3
+    x, out = device.zeros((M, N), np.float32), device.empty((n, M, N), np.float32)
+    copied_over_by_another[(1,)](x, out, n, warps, M, N)
+    want = np.arange(M * N).reshape(M, N) * np.arange(n)[:, None, None]
+    np.testing.assert_array_equal(device.numpy(out), want)

@@ -17,7 +17,7 @@
 //! - what tells other programs of what this one has done, where copies to global memory may be under way: an atomic operation that releases,
 //!   a barrier of programs (which has a barrier of its own), code of the author's own, a function with such.
 //!
-//! Partitions of a `ttg.warp_specialize` tell each other by mbarriers. What one of them copies and another may write is copied behind a
+//! Partitions of a `ttg.warp_specialize` tell each other by mbarriers. What one of them copies, or copies to, and another may write is copied behind a
 //! fence where it has waited since the last; what copies of a partition store and others look at is there when it arrives, and where it ends.
 //!
 //! Loads that passes would issue early (`software-pipeline`, `warp-specialize`), by whatever copies, stay where they are in loops that write through
@@ -367,9 +367,10 @@ impl Walk<'_> {
     fn access(&mut self, op: Op, state: &mut State) {
         let touch = Touch::of(self.module, op);
         let (wanted, complete) = self.wants(op, &touch, state);
+        let others = || [&touch.copied, &touch.stored].into_iter().any(|list| meet(list, &self.around.written));
         if wanted {
             self.settle(op, complete, state);
-        } else if state.waited && meet(&touch.copied, &self.around.written) {
+        } else if state.waited && others() {
             self.place(op, false, false);
             state.waited = false;
         }
