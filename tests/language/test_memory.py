@@ -420,3 +420,61 @@ def test_unsigned_offsets_are_subtracted(device):
     out = device.empty((3, 8), np.float32)
     backwards_kernel[(1,)](device.array(x), out, N=8)
     np.testing.assert_array_equal(device.numpy(out), [x[::-1]] * 3)
+
+
+@triton.jit
+def atomics_of_two_kinds(x_ptr, old_ptr, WHAT: tl.constexpr, N: tl.constexpr):
+    """Each element is touched by two threads, of which one comes first."""
+    i = tl.arange(0, N)
+    back = N - 1 - i
+    if WHAT == "old values":
+        old = tl.atomic_add(x_ptr + i, i)
+        tl.atomic_add(x_ptr + back, i)
+    elif WHAT == "new values":
+        tl.atomic_add(x_ptr + i, i)
+        old = tl.atomic_add(x_ptr + back, i)
+    elif WHAT == "largest of sums":
+        tl.atomic_add(x_ptr + i, i)
+        tl.atomic_max(x_ptr + back, back * 2, sem="relaxed")
+        old = i
+    else:
+        tl.atomic_add(x_ptr + i, i)
+        old = tl.atomic_xchg(x_ptr + back, back)
+    tl.store(old_ptr + i, old)
+
+
+@pytest.mark.parametrize("what", ["old values", "new values", "largest of sums", "exchange"])
+@pytest.mark.parametrize(("size", "num_warps"), [(64, 1), (512, 4)])
+def test_atomics_that_do_not_commute_are_in_order(device, what, size, num_warps):
+    i = np.arange(size, dtype=np.int32)
+    x, old = device.array(100 - i), device.empty(size, np.int32)
+    atomics_of_two_kinds[(1,)](x, old, what, size, num_warps=num_warps)
+    first = 100 - i + i
+    wanted = {
+        "old values": (first + i[::-1], 100 - i),
+        "new values": (first + i[::-1], first[::-1]),
+        "largest of sums": (np.maximum(first, i * 2), i),
+        "exchange": (i, first[::-1]),
+    }
+    for got, want in zip((x, old), wanted[what], strict=True):
+        np.testing.assert_array_equal(device.numpy(got), want)
+
+
+@triton.jit(noinline=True)
+def put_turned(x_ptr, value, N: tl.constexpr):
+    tl.store(x_ptr + N - 1 - tl.arange(0, N), value)
+
+
+@triton.jit
+def stored_by_a_call_again(x_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    first = tl.load(x_ptr)
+    tl.store(x_ptr + i, i)
+    put_turned(x_ptr, i + first, N)
+
+
+@pytest.mark.parametrize(("size", "num_warps"), [(64, 1), (512, 4)])
+def test_what_a_call_stores_again_is_in_order(device, size, num_warps):
+    x = device.array(np.full(size, 7, np.int32))
+    stored_by_a_call_again[(1,)](x, size, num_warps=num_warps)
+    np.testing.assert_array_equal(device.numpy(x), np.arange(size)[::-1] + 7)

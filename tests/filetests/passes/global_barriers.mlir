@@ -378,7 +378,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
   }
 }
 // -----
-// What is atomic stores what others store behind it, unless a thread does so by the same pointers. Between atomics there is no barrier.
+// What is atomic stores what others store behind it, unless a thread does so by the same pointers. Between sums that nobody looks at there is no barrier.
 // RUN: -global-barriers
 #one = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {

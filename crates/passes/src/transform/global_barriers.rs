@@ -15,7 +15,8 @@
 //! come to a barrier in such a loop equally often: it stands before the loop. Where the loop itself stores, too, there is one in it, before the load, if what
 //! is loaded does not decide how often the loop turns, or is what the loop has stored by the same pointer.
 //!
-//! An atomic operation loads and stores: it wants a barrier before it, and a store behind it wants one, unless both are atomic.
+//! An atomic operation loads and stores: it wants a barrier before it, and a store behind it wants one. Two of them that add, or otherwise combine alike, want none where
+//! nobody looks at what was there; nor does one want it for itself in another iteration, as its own elements are in no order.
 //!
 //! A copy by the copy engine is nobody's store: whatever threads have loaded it may overwrite.
 //!
@@ -303,7 +304,8 @@ impl Walk<'_> {
         let bases = self.bases_of(op);
         let (loads, stores) = (!bases.read.is_empty(), !bases.written.is_empty());
         let settles = loads && pending.stores.iter().any(|&store| self.meet(store, op))
-            || stores && pending.loads.iter().any(|&load| self.meet(load, op));
+            || stores && pending.loads.iter().any(|&load| self.meet(load, op))
+            || stores && self.stores_again(op, &pending);
         let pending = if settles { self.settle(op, pending) } else { pending };
         let pending = if stores { self.and_stored(pending, op) } else { pending };
         if !loads {
@@ -321,8 +323,7 @@ impl Walk<'_> {
     /// Whether a thread may touch by one operation what another one touches by the other, through one pointer of the kernel's.
     fn meet(&self, first: Touch, second: Op) -> bool {
         let (mine, others) = (self.bases_of(first.op), self.bases_of(second));
-        let atomic = self.is_atomic(first.op) && self.is_atomic(second);
-        if atomic || !mine.all().any(|base| others.all().any(|other| other == base)) {
+        if self.commute(first.op, second) || !mine.all().any(|base| others.all().any(|other| other == base)) {
             return false;
         }
         if self.of_lanes && !self.is_of_copies(first.op, second) {
@@ -380,6 +381,24 @@ impl Walk<'_> {
             }
         };
         self.distinct.block(desc, at, m.shape(m.value_type(block)).unwrap_or(&[]), turn)
+    }
+
+    /// Whether it does not matter which of two atomic operations comes first: they combine alike and nobody looks at what was there, or are one in two iterations
+    /// of a loop, whose elements are in no order either.
+    fn commute(&self, first: Op, second: Op) -> bool {
+        let m = self.module;
+        if !self.is_atomic(first) || !self.is_atomic(second) {
+            return false;
+        }
+        let combines = |op: Op| {
+            let atomic = tt::AtomicRmw::cast(m, op).filter(|a| m.is_unused(a.result(m)))?;
+            Some(atomic.rmw_op(m)).filter(|&how| how != tt::RmwOp::Exch)
+        };
+        let by_engine = |op: Op| ttng::AsyncTmaReduce::cast(m, op).is_some();
+        first == second
+            || by_engine(first)
+            || by_engine(second)
+            || combines(first).is_some_and(|how| combines(second) == Some(how))
     }
 
     fn is_atomic(&self, op: Op) -> bool {
