@@ -386,3 +386,68 @@ def test_classes_of_errors(device, kernel, error):
     with pytest.raises(triton.CompilationError) as caught:
         kernel[(1,)](device.zeros(1, np.int32), 3)
     assert type(caught.value) is error
+
+
+@triton.jit
+def _of_many_ways_out(x, n, m):
+    for i in tl.static_range(20):
+        if n > i:
+            x += 1
+            if m == i:
+                return x
+            step = x * 2
+        else:
+            x -= 1
+            step = 1
+        x += step % 3
+    return -x
+
+
+@triton.jit
+def _of_one_way_out(out, n, m):
+    if n > 2:
+        if m > 2:
+            return
+        scale = 2.0
+        kind: tl.constexpr = 3
+        place = out + n % 2
+    else:
+        scale = 3.0
+        kind: tl.constexpr = 3
+        place = out
+    tl.store(place, scale * kind)
+
+
+@triton.jit
+def ways_out_kernel(out, n, m):
+    tl.store(out, _of_many_ways_out(n, n, m))
+    _of_one_way_out(out + 1, n, m)
+
+
+# What follows an `if` both sides of which may go on stands there once, or 20 of them would make a million.
+@pytest.mark.parametrize(("n", "m"), [(0, 0), (3, 1), (3, 7), (30, 19), (30, 25), (10, 12)])
+def test_ways_out_of_both_sides_of_an_if(device, n, m):
+    def many(x):
+        for i in range(20):
+            if n > i:
+                x += 1
+                if m == i:
+                    return x
+                step = x * 2
+            else:
+                x -= 1
+                step = 1
+            x += step % 3 if step >= 0 else -(-step % 3)
+        return -x
+
+    out = device.zeros(3, np.float32)
+    ways_out_kernel[(1,)](out, n, m)
+    want = [many(n), 0, 0]
+    if n <= 2 or m <= 2:
+        want[1 + (n % 2 if n > 2 else 0)] = 6 if n > 2 else 9
+    assert device.numpy(out).tolist() == want
+
+
+def test_the_code_of_many_ways_out_is_short():
+    kernel = ways_out_kernel.warmup(np.float32, 5, 7, grid=(1,), target="cuda:90")
+    assert kernel.asm["ttir"].count("\n") < 1000

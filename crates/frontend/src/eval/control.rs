@@ -10,6 +10,7 @@ use tilewright_ir::Block;
 use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::dialect::{scf, tt};
 
+use super::join::{always_returns, clauses_always_return, nothing_follows};
 use super::stmt::{Flow, Rest};
 use super::{Eval, Evaluator, Scope, builder};
 use crate::dtype::Scalar;
@@ -17,16 +18,16 @@ use crate::host::HostValue;
 use crate::value::{Tensor, Value};
 
 /// A branch that has been evaluated: its block and the scope at its end.
-struct Branch {
+pub(super) struct Branch {
     /// None for an `else` that nothing was put into yet.
-    block: Option<Block>,
-    scope: Scope,
-    returned: Option<Value>,
+    pub block: Option<Block>,
+    pub scope: Scope,
+    pub flow: Flow,
 }
 
 /// The `else` part of an `if`: the statements, or the next `elif`.
 #[derive(Clone, Copy)]
-struct Else<'a>(&'a [ElifElseClause]);
+pub(super) struct Else<'a>(pub &'a [ElifElseClause]);
 
 impl Evaluator<'_> {
     // ---- if -------------------------------------------------------------------------------------------------
@@ -84,6 +85,13 @@ impl Evaluator<'_> {
                         .note("set a flag in the loop and return after it")
                         .into());
                 }
+                let goes_on = |always: bool| !always && !nothing_follows(rest);
+                if returns.is_some()
+                    && goes_on(always_returns(body))
+                    && goes_on(clauses_always_return(orelse.0))
+                {
+                    return self.if_that_joins(condition, body, orelse, range, rest);
+                }
                 self.dynamic_if(condition, body, orelse, range, rest, returns.is_some())
             }
         }
@@ -136,7 +144,7 @@ impl Evaluator<'_> {
     }
 
     /// Evaluates in a new block with its own copy of the variables.
-    fn branch(&mut self, block: Block, f: impl FnOnce(&mut Self) -> Eval<Flow>) -> Eval<Branch> {
+    pub(super) fn branch(&mut self, block: Block, f: impl FnOnce(&mut Self) -> Eval<Flow>) -> Eval<Branch> {
         let outer = std::mem::replace(&mut self.block, block);
         let saved = self.frame().scope.clone();
         let flow = f(self);
@@ -146,14 +154,22 @@ impl Evaluator<'_> {
             "control flow is structured: a branch ends in the block it began in"
         );
         let scope = std::mem::replace(&mut self.frame_mut().scope, saved);
-        let returned = match flow? {
-            Flow::Next => None,
-            Flow::Return(value) => Some(value),
-        };
-        Ok(Branch { block: Some(block), scope, returned })
+        Ok(Branch { block: Some(block), scope, flow: flow? })
     }
 
-    fn dynamic_if(
+    /// Goes on to the end of the function, or to where paths join, unless the function has returned.
+    pub(super) fn to_end(&mut self, flow: Flow, rest: &Rest<'_>) -> Eval<Flow> {
+        match flow {
+            Flow::Next => match self.run_rest(Some(rest))? {
+                Flow::Next => Ok(Flow::Return(Value::NONE)),
+                done => Ok(done),
+            },
+            done => Ok(done),
+        }
+    }
+
+    /// A run-time `if`; with `returns`, each side runs to the end of the function, or to where paths join.
+    pub(super) fn dynamic_if(
         &mut self,
         condition: Tensor,
         body: &[Stmt],
@@ -167,60 +183,36 @@ impl Evaluator<'_> {
         let op = scf::If::build(&mut b, condition.value, &[]);
         let (then_region, else_region) = (op.then_region(&self.module), op.else_region(&self.module));
         let then_block = self.module.append_block(then_region, &[]);
-        // With a return somewhere, each branch runs to the end of the function.
-        let to_end = |e: &mut Self, flow: Flow| -> Eval<Flow> {
-            match flow {
-                Flow::Next if returns => match e.run_rest(Some(rest))? {
-                    Flow::Next => Ok(Flow::Return(Value::NONE)),
-                    done => Ok(done),
-                },
-                flow => Ok(flow),
-            }
-        };
         let then = self.branch(then_block, |e| {
             let flow = e.run(body, Some(rest))?;
-            to_end(e, flow)
+            if returns { e.to_end(flow, rest) } else { Ok(flow) }
         })?;
         let mut other = if orelse.0.is_empty() && !returns {
-            Branch { block: None, scope: self.frame().scope.clone(), returned: None }
+            Branch { block: None, scope: self.frame().scope.clone(), flow: Flow::Next }
         } else {
             let else_block = self.module.append_block(else_region, &[]);
             self.branch(else_block, |e| {
                 let flow = e.run_else(orelse, rest)?;
-                to_end(e, flow)
+                if returns { e.to_end(flow, rest) } else { Ok(flow) }
             })?
         };
         self.range = range;
         if returns {
-            let mut a = then.returned.clone().unwrap_or(Value::NONE);
-            let mut b = other.returned.clone().unwrap_or(Value::NONE);
-            if a.is_none() {
-                a = self.returned_instead(&b, then.block)?.unwrap_or(a);
-            } else if b.is_none() {
-                b = self.returned_instead(&a, other.block)?.unwrap_or(b);
-            }
-            if !a.same_type(&b) {
-                return Err(self
-                    .error(format!("the function returns {a} on one path and {b} on another"))
-                    .note("all `return`s of a function must give the same type; convert with .to(dtype)")
-                    .into());
-            }
-            let merged = self.merge(op, &then, &mut other, &[(a, b)]);
-            return Ok(Flow::Return(merged.into_iter().next().unwrap_or(Value::NONE)));
+            return self.join_sides(op, then, other);
         }
-        self.merge_variables(op, &then, &mut other, None)?;
+        self.merge_variables(op, &then, &mut other, &[])?;
         Ok(Flow::Next)
     }
 
-    /// Ends both branches. What variables are at the end of each becomes what they are behind the `if`, and so does the pair of `values`
-    /// that the branches give besides, which is returned.
-    fn merge_variables(
+    /// Ends both branches. What variables are at the end of each becomes what they are behind the `if`, and so do the pairs of `values` that
+    /// the branches give besides, which are returned.
+    pub(super) fn merge_variables(
         &mut self,
         op: scf::If,
         then: &Branch,
         other: &mut Branch,
-        values: Option<(Value, Value)>,
-    ) -> Eval<Option<Value>> {
+        values: &[(Value, Value)],
+    ) -> Eval<Vec<Value>> {
         let else_region = op.else_region(&self.module);
         let mut pairs = Vec::new();
         let mut names = Vec::new();
@@ -256,14 +248,13 @@ impl Evaluator<'_> {
                 self.lose_in_branch(name);
             }
         }
-        let given = values.is_some();
-        pairs.extend(values);
+        pairs.extend_from_slice(values);
         let mut merged = self.merge(op, then, other, &pairs);
-        let value = if given { merged.pop() } else { None };
+        let values = merged.split_off(names.len());
         for (name, value) in names.into_iter().zip(merged) {
             self.frame_mut().scope.insert(name, value);
         }
-        Ok(value)
+        Ok(values)
     }
 
     /// A variable that is there behind one branch of an `if` only. One that was there before has been lost in the other, with a reason.
@@ -276,7 +267,7 @@ impl Evaluator<'_> {
 
     /// What a function gives on a path that returns nothing, where the other returns `value`: zeros, with a warning. (Triton gives what is
     /// undefined.) Nothing for what is no number.
-    fn returned_instead(&mut self, value: &Value, block: Option<Block>) -> Eval<Option<Value>> {
+    pub(super) fn returned_instead(&mut self, value: &Value, block: Option<Block>) -> Eval<Option<Value>> {
         let (Value::Tensor(like), Some(block)) = (value, block) else { return Ok(None) };
         if like.number().is_none() {
             return Ok(None);
@@ -320,7 +311,7 @@ impl Evaluator<'_> {
     }
 
     /// Ends both branches, gives the `if` a result for each pair of values that differ and returns them all.
-    fn merge(
+    pub(super) fn merge(
         &mut self,
         op: scf::If,
         then: &Branch,
@@ -392,8 +383,11 @@ impl Evaluator<'_> {
         let else_block = self.module.append_block(else_region, &[]);
         let mut other = eval(self, else_block, orelse)?;
         self.range = range;
-        let (a, b) =
-            (then.returned.clone().unwrap_or(Value::NONE), other.returned.clone().unwrap_or(Value::NONE));
+        let of = |branch: &Branch| match &branch.flow {
+            Flow::Return(value) => value.clone(),
+            _ => Value::NONE,
+        };
+        let (a, b) = (of(&then), of(&other));
         if !a.same_type(&b) {
             return Err(self
                 .error(format!("the two values of a conditional expression differ in type: {a} and {b}"))
@@ -401,7 +395,8 @@ impl Evaluator<'_> {
                 .into());
         }
         // What the branches assign by `:=`, or have done to objects, is there behind them, too.
-        Ok(self.merge_variables(op, &then, &mut other, Some((a, b)))?.unwrap_or(Value::NONE))
+        let values = self.merge_variables(op, &then, &mut other, &[(a, b)])?;
+        Ok(values.into_iter().next().unwrap_or(Value::NONE))
     }
 
     // ---- assert ---------------------------------------------------------------------------------------------

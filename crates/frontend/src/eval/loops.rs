@@ -112,8 +112,9 @@ impl Evaluator<'_> {
             self.assign(target, value.clone())?;
             let next =
                 Rest { kind: RestKind::Unrolled { target, values: &values[i + 1..], body }, next: rest };
-            if let Flow::Return(value) = self.run(body, Some(&next))? {
-                return Ok(Flow::Return(value));
+            match self.run(body, Some(&next))? {
+                Flow::Next => {}
+                done => return Ok(done),
             }
         }
         Ok(Flow::Next)
@@ -458,8 +459,9 @@ impl Evaluator<'_> {
                     Condition::Static(true) => {}
                     Condition::Dynamic(_) => return Err(self.known_too_late("while")),
                 }
-                if let Flow::Return(value) = self.run(&s.body, Some(rest))? {
-                    return Ok(Flow::Return(value));
+                match self.run(&s.body, Some(rest))? {
+                    Flow::Next => {}
+                    done => return Ok(done),
                 }
             }
             self.range = s.test.range();

@@ -5,7 +5,7 @@
 //!   `noinline` functions become functions of the module, one for each specialization.
 //! - Control flow is structured: an early `return` puts what follows into the other branch.
 //!
-//! `stmt` has statements, `control` branches, `loops` loops, `expr` expressions, `dtypes` what they ask of dtypes, `call` calls, `aggregate` instances of
+//! `stmt` has statements, `control` branches, `join` those that return on some paths, `loops` loops, `expr` expressions, `dtypes` what they ask of dtypes, `call` calls, `aggregate` instances of
 //! classes, `semantic` the language's
 //! typing rules, and `builtins` one file a topic for the functions that [`crate::library`] declares.
 //!
@@ -18,6 +18,7 @@ mod call;
 mod control;
 mod dtypes;
 mod expr;
+mod join;
 mod loops;
 mod python;
 mod semantic;

@@ -7,14 +7,18 @@ use tilewright_ir::diagnostic::Kind;
 
 use super::{Error, Eval, Evaluator};
 use crate::host::HostValue;
-use crate::value::Value;
+use crate::value::{Tensor, Value};
 
 /// How a list of statements ended.
+#[derive(Clone)]
 pub(crate) enum Flow {
     /// It went on.
     Next,
     /// It returned on every path; the function is done.
     Return(Value),
+    /// It has come to where paths join ([`RestKind::Join`]). With a value: where the first, which is known at run time, is true, the function
+    /// has returned the second.
+    Joined(Option<(Tensor, Value)>),
 }
 
 /// What is to run after the statements at hand, up to the end of the function. A run-time `if` with a `return` in it
@@ -31,13 +35,16 @@ pub(crate) enum RestKind<'a> {
     Stmts(&'a [Stmt]),
     /// The body of an unrolled loop for each of these values of its variable.
     Unrolled { target: &'a Expr, values: &'a [Value], body: &'a [Stmt] },
+    /// Nothing: the paths of an `if` join here, those that return, too (`join`).
+    Join,
 }
 
 impl Evaluator<'_> {
     /// Evaluates a whole function body; `None` where nothing is returned.
     pub fn run_function(&mut self, body: &[Stmt]) -> Eval<Value> {
         match self.run(body, None)? {
-            Flow::Next => self.with_returned(Value::NONE),
+            // Nothing joins at the end of a function.
+            Flow::Next | Flow::Joined(_) => self.with_returned(Value::NONE),
             Flow::Return(value) => Ok(value),
         }
     }
@@ -51,8 +58,9 @@ impl Evaluator<'_> {
                 RestKind::Unrolled { target, values, body } => {
                     self.run_unrolled(target, values, body, rest.next)?
                 }
+                RestKind::Join => Flow::Joined(None),
             };
-            if let Flow::Return(_) = flow {
+            if !matches!(flow, Flow::Next) {
                 return Ok(flow);
             }
             at = rest.next;
@@ -70,8 +78,9 @@ impl Evaluator<'_> {
             let after = Rest { kind: RestKind::Stmts(&stmts[i + 1..]), next: rest };
             self.range = stmt.range();
             self.step()?;
-            if let Flow::Return(value) = self.stmt(stmt, &after)? {
-                return Ok(Flow::Return(value));
+            match self.stmt(stmt, &after)? {
+                Flow::Next => {}
+                done => return Ok(done),
             }
         }
         Ok(Flow::Next)
