@@ -197,3 +197,23 @@ def least_kernel(a: tl.constexpr, b: tl.constexpr):
 def test_what_has_no_least(device, a, b):
     with pytest.raises(triton.CompilationError, match="depends on their order"):
         least_kernel[(1,)](a, b)
+
+
+DICTIONARY = tl.constexpr({"a": 4, "b": (5, 6), 7: "seven"})
+
+
+@triton.jit
+def dictionary_kernel(out, SIZES: tl.constexpr, KEY: tl.constexpr):
+    tl.store(out, DICTIONARY["a"])
+    tl.store(out + 1, DICTIONARY["b"][1])
+    tl.store(out + 2, SIZES[KEY] + len(SIZES))
+    tl.store(out + 3, "a" in DICTIONARY and "z" not in DICTIONARY)
+    tl.store(out + 4, len(DICTIONARY[7]))
+
+
+def test_dictionaries(device):
+    out = device.zeros(5, np.int32)
+    dictionary_kernel[(1,)](out, {"x": 30, "y": 40}, "y")
+    assert device.numpy(out).tolist() == [4, 6, 42, 1, 5]
+    with pytest.raises(triton.CompilationError, match="KeyError: 'z'"):
+        dictionary_kernel[(1,)](out, {"x": 30, "y": 40}, "z")

@@ -508,6 +508,16 @@ impl Evaluator<'_> {
             (Value::Tensor(_), Value::Tensor(_) | Value::Const(_)) | (Value::Const(_), Value::Tensor(_)) => {
                 self.tensor_compare(op, &left, &right).map(Value::Tensor)
             }
+            (_, Value::Const(HostValue::Object(_))) if matches!(op, CmpOp::In | CmpOp::NotIn) => {
+                match self.method_of(&right, "__contains__", vec![left])? {
+                    Some(Value::Const(found)) => {
+                        Ok(Value::bool((found.truth() == Some(true)) == (op == CmpOp::In)))
+                    }
+                    _ => {
+                        Err(self.error(format!("`in` needs a tuple, a string or a dictionary, not {right}")))
+                    }
+                }
+            }
             _ => match (left.to_host(), right.to_host()) {
                 (Some(a), Some(b)) => {
                     fold::compare(op, &a, &b).map(Value::bool).map_err(|message| self.error(message))
@@ -583,13 +593,28 @@ impl Evaluator<'_> {
             Value::Const(HostValue::Object(object)) if &*object.kind == MESH => {
                 self.mesh_item(&object, &index)
             }
-            other => {
-                let args = CallArgs { positional: vec![index], keywords: Vec::new() };
-                match self.special_method(&other, "__getitem__", args)? {
-                    Some(item) => Ok(item),
-                    None => Err(self.error(format!("{other} cannot be indexed"))),
-                }
-            }
+            other => match self.method_of(&other, "__getitem__", vec![index])? {
+                Some(item) => Ok(item),
+                None => Err(self.error(format!("{other} cannot be indexed"))),
+            },
+        }
+    }
+
+    /// Calls a method that stands for syntax: of an instance of a kernel's class, or of an object of the host, such as a dictionary. None where
+    /// there is no such method.
+    pub(super) fn method_of(
+        &mut self,
+        value: &Value,
+        name: &str,
+        positional: Vec<Value>,
+    ) -> Eval<Option<Value>> {
+        let args = CallArgs { positional, keywords: Vec::new() };
+        let Value::Const(HostValue::Object(object)) = value else {
+            return self.special_method(value, name, args);
+        };
+        match self.host.attribute(object, name).map_err(|e| self.host_error(e))? {
+            Some(method) => self.call(Value::Const(method), args).map(Some),
+            None => Ok(None),
         }
     }
 
@@ -605,9 +630,8 @@ impl Evaluator<'_> {
             other => other.clone(),
         };
         let keys = Value::tuple(keys.iter().map(key).collect());
-        let item = self.host.attribute(mesh, "_item").map_err(|e| self.host_error(e))?;
-        let args = CallArgs { positional: vec![keys], keywords: Vec::new() };
-        self.call(Value::Const(item.unwrap_or(HostValue::None)), args)
+        let item = self.method_of(&Value::Const(HostValue::Object(mesh.clone())), "_item", vec![keys])?;
+        Ok(item.unwrap_or(Value::NONE))
     }
 
     /// An element of a tuple, or a tuple of some; `what` is the sequence that it stands for.

@@ -61,7 +61,7 @@ impl Evaluator<'_> {
                 [Value::Const(HostValue::Str(s))] => Ok(Value::int(s.chars().count() as i128)),
                 [Value::Const(HostValue::Bytes(b))] => Ok(Value::int(b.len() as i128)),
                 [Value::Tensor(t)] if t.is_block() => Ok(Value::int(t.shape[0])),
-                [other] => match self.special_method(other, "__len__", CallArgs::default())? {
+                [other] => match self.method_of(other, "__len__", Vec::new())? {
                     Some(length) => Ok(length),
                     None => Err(self.error(format!("{other} has no length"))),
                 },
