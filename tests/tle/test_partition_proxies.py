@@ -142,3 +142,40 @@ def test_a_partition_copies_over_what_another_has_stored(device, warps):
     copied_over_by_another[(1,)](x, out, n, warps, M, N)
     want = np.arange(M * N).reshape(M, N) * np.arange(n)[:, None, None]
     np.testing.assert_array_equal(device.numpy(out), want)
+
+
+@triton.jit
+def turn_in_place(x, x_ptr, pipe, n, M: tl.constexpr, N: tl.constexpr):
+    for i in range(n):
+        block = x.load([0, 0])
+        first = tl.load(x_ptr + M * N + i)
+        tl.store(x_ptr + 1, first)
+        tl.store(x_ptr + tile(M, N), block + 1)
+        pipe.acquire(i)
+        pipe.commit(i)
+
+
+@triton.jit
+def count(pipe, out_ptr, n):
+    for i in range(n):
+        pipe.wait(i)
+        pipe.release(i)
+        tl.store(out_ptr, i + 1)
+
+
+@triton.jit
+def turned_beside_a_pipe(x_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr):
+    x = tl.make_tensor_descriptor(x_ptr, [M, N], [N, 1], [M, N])
+    pipe = tle.pipe(capacity=1, name="turns", done=tle.gpu.alloc([1, 16], tl.int32))
+    tle.gpu.warp_specialize(
+        [(turn_in_place, (x, x_ptr, pipe.writer(), n, M, N)), (count, (pipe.reader(), out_ptr, n))], [2], [96]
+    )
+
+
+def test_barriers_for_global_memory_ask_for_no_fences(device):
+    """Those of shared memory have been placed: a barrier before a store is none of an arrival behind it."""
+    M, N, n = 32, 64, 3
+    x, out = device.zeros((M + 1, N), np.float32), device.zeros(1, np.int32)
+    turned_beside_a_pipe[(1,)](x, out, n, M, N)
+    np.testing.assert_array_equal(device.numpy(x)[:M], np.full((M, N), n))
+    assert device.numpy(out)[0] == n

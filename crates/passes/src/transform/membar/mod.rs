@@ -45,6 +45,7 @@ mod touches;
 mod turns;
 
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
+use tilewright_ir::effects::is_pure;
 use tilewright_ir::marks;
 use tilewright_ir::{AttrKind, Block, Builder, Module, Op, Opcode, Region, Value};
 use tilewright_layout::{ConversionPlan, SyncScope};
@@ -208,7 +209,7 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
             }
             _ => {
                 if let Some(last) = last
-                    && ttng::ArriveBarrier::cast(module, op).is_some()
+                    && is_of_arrival(module, last, op)
                     && is_handed_to_proxy(module, op, state)
                 {
                     fence_before(module, last, state);
@@ -307,6 +308,15 @@ fn fence_before(module: &mut Module, last: Op, state: &mut State) {
     let since = |r| [reads, slot_reads, just_loaded].iter().any(|list| overlaps(list, r));
     let (unfenced, loaded) = (kept(&state.unfenced, |r| overlaps(writes, r)), kept(&state.loaded, since));
     (state.unfenced, state.loaded) = (unfenced, loaded);
+}
+
+/// Whether an operation is an arrival, and a barrier one that was placed for it: nothing but other arrivals stands between. (Arrivals of rings have their own
+/// fences, whatever barrier stands somewhere before them.)
+fn is_of_arrival(module: &Module, barrier: Op, op: Op) -> bool {
+    let is_arrival = |op: Op| ttng::ArriveBarrier::cast(module, op).is_some();
+    let before = std::iter::successors(module.prev_op(op), |&op| module.prev_op(op));
+    let mut between = before.take_while(|&op| op != barrier);
+    is_arrival(op) && between.all(|op| is_arrival(op) || is_pure(module, op))
 }
 
 /// Whether the asynchronous proxy reads, anywhere in the kernel, what has been written since the last fence, or fills what has been written or
