@@ -264,6 +264,96 @@ def test_products(device, i, n):
 
 
 @triton.jit
+def products_along_k(a_ptr, b_ptr, out_ptr, numbers_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """Products of columns of one buffer and rows of another one, which come in an order that is loaded."""
+    a = tle.gpu.alloc([M, 4 * K], dtype=tl.float16)
+    a.store(tl.load(a_ptr + grid((M, 4 * K), 4 * K)))
+    b = tle.gpu.alloc([4 * K, N], dtype=tl.float16)
+    b.store(tl.load(b_ptr + grid((4 * K, N), N)))
+    acc = tl.zeros([M, N], tl.float32)
+    for k in range(3):
+        number = tl.load(numbers_ptr + k)
+        acc = tle.gpu.wgmma(a.extract_tile((0, number), (M, K)), b.extract_tile((number, 0), (K, N)), acc)
+        acc = tle.gpu.wgmma_wait(0, acc)
+    tl.store(out_ptr + grid((M, N), N), acc)
+
+
+@pytest.mark.parametrize(("n", "k"), [(64, 64), (128, 32)])
+def test_products_along_k(device, n, k):
+    m = 64
+    rng = np.random.default_rng(12)
+    a, b = (rng.integers(-3, 4, shape).astype(np.float16) for shape in ((m, 4 * k), (4 * k, n)))
+    out = device.empty((m, n), np.float32)
+    numbers = np.array([3, 0, 2], np.int32)
+    products_along_k[(1,)](device.array(a), device.array(b), out, device.array(numbers), m, n, k)
+    chosen = (numbers[:, None] * k + np.arange(k)).ravel()
+    want = a[:, chosen].astype(np.float32) @ b[chosen].astype(np.float32)
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
+@triton.jit
+def columns_ahead(x_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr):
+    """Asynchronous copies to columns of a buffer, and to a tile in a corner."""
+    buffer = tle.gpu.alloc([2 * M, 2 * N], dtype=tl.float32, init_value=tl.zeros([2 * M, 2 * N], tl.float32))
+    tl.debug_barrier()
+    tle.gpu.copy(
+        x_ptr + grid((2 * M, N), N), buffer.extract_tile((0, n), (2 * M, N)), [2 * M, N], is_async=True
+    )
+    tle.gpu.copy(
+        x_ptr + 2 * M * N + grid((M, N), N), buffer.extract_tile(2 * n + 1 - n, (M, N)), [M, N], is_async=True
+    )
+    tle.gpu.async_commit_group()
+    tle.gpu.async_wait_group(0)
+    tl.store(out_ptr + grid((2 * M, 2 * N), 2 * N), buffer.load())
+
+
+def test_asynchronous_copies_to_columns(device):
+    m, n = 8, 16
+    x = np.random.default_rng(13).integers(0, 50, (3, m, n)).astype(np.float32)
+    out = device.empty((2 * m, 2 * n), np.float32)
+    columns_ahead[(1,)](device.array(x), out, 0, m, n)
+    want = np.zeros((2 * m, 2 * n), np.float32)
+    want[:, :n] = x[:2].reshape(2 * m, n)
+    want[:m, n:] = x[2]
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
+@triton.jit
+def columns_by_barrier(x_ptr, out_ptr, number_ptr, M: tl.constexpr, N: tl.constexpr):
+    x_desc = tl.make_tensor_descriptor(x_ptr, [M, N], [N, 1], [M, N])
+    buffer = tle.gpu.alloc([M, 2 * N], dtype=tl.float32)
+    bar = tle.gpu.alloc_barrier(expect_bytes=M * N * 4)
+    tle.gpu.copy(x_desc, buffer.extract_tile((0, tl.load(number_ptr)), (M, N)), [M, N], [0, 0], barrier=bar)
+    tle.gpu.barrier_wait(bar, phaseIdx=0)
+    tl.store(out_ptr + grid((M, N), N), buffer.subslice(N, N, dim=1).load())
+
+
+def test_columns_with_a_barrier(device):
+    m, n = 16, 32
+    x = np.random.default_rng(14).random((m, n)).astype(np.float32)
+    out = device.empty((m, n), np.float32)
+    columns_by_barrier[(1,)](device.array(x), out, device.array(np.array([1], np.int32)), m, n)
+    np.testing.assert_array_equal(device.numpy(out), x)
+
+
+@triton.jit
+def within_a_swizzle(a_ptr, out_ptr, i):
+    a = tle.gpu.alloc([64, 64], dtype=tl.float16)
+    a.store(tl.load(a_ptr + grid((64, 64), 64)))
+    acc = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(a, a, trans_b=True))
+    tl.store(out_ptr + grid((64, 64), 64), acc)
+    tle.gpu.copy(a_ptr + grid((64, 16), 64), a.extract_tile((0, i), (64, 16)), [64, 16], is_async=True)
+    tle.gpu.async_commit_group()
+    tle.gpu.async_wait_group(0)
+
+
+def test_what_begins_within_a_swizzle(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
+    with pytest.raises(triton.CompilationError, match="which may begin within a swizzle"):
+        within_a_swizzle[(1,)](np.zeros((64, 64), np.float16), np.zeros((64, 64), np.float32), 2)
+
+
+@triton.jit
 def bring(desc, buffer, full, empty, n, M: tl.constexpr, N: tl.constexpr):
     for i in range(n):
         tle.gpu.barrier_wait(empty[i % 2], phaseIdx=i // 2)
@@ -325,11 +415,11 @@ def test_parts_that_lie_side_by_side(device, flag):
 
 
 @triton.jit
-def by_matrix_units(x_ptr, out_ptr, which, LAYOUT: tl.constexpr, N: tl.constexpr):
+def by_matrix_units(x_ptr, out_ptr, which_ptr, LAYOUT: tl.constexpr, N: tl.constexpr):
     """A buffer of a given layout under another shape, and tiles of it."""
     buffer = tle.gpu.alloc([2 * N, N], dtype=tl.float32, layout=LAYOUT)
     buffer.store(tl.load(x_ptr + grid((2 * N, N), N)))
-    half = buffer.extract_tile((which, 0), (N, N)).reshape([2, N // 2, N])
+    half = buffer.extract_tile((tl.load(which_ptr), 0), (N, N)).reshape([2, N // 2, N])
     tl.store(out_ptr + grid((N // 2, N), N), half.slot(0).load())
     tl.store(out_ptr + N // 2 * N + grid((N // 2, N), N), buffer.reshape([4, N // 2, N]).slot(3).load())
 
@@ -341,7 +431,7 @@ def test_a_given_layout(device, layout):
     layout = units if layout == "matrix units" else tle.gpu.swizzled_shared_layout(1, 1, 1, [1, 0])
     x = np.random.default_rng(9).random((2, n, n)).astype(np.float32)
     out = device.empty((2, n // 2, n), np.float32)
-    by_matrix_units[(1,)](device.array(x), out, which, layout, n)
+    by_matrix_units[(1,)](device.array(x), out, device.array(np.array([which], np.int32)), layout, n)
     np.testing.assert_array_equal(device.numpy(out), np.stack([x[which, : n // 2], x[1, n // 2 :]]))
 
 
@@ -376,12 +466,12 @@ def test_parts_that_are_carried(device, n):
 
 
 @triton.jit
-def product_of_part(a_ptr, b_ptr, out_ptr, which, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+def product_of_part(a_ptr, b_ptr, out_ptr, which_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     a = tle.gpu.alloc([2 * M, K], dtype=tl.float16)
     a.store(tl.load(a_ptr + grid((2 * M, K), K)))
     b = tle.gpu.alloc([K, N], dtype=tl.float16)
     b.store(tl.load(b_ptr + grid((K, N), N)))
-    if which > 0:
+    if tl.load(which_ptr) > 0:
         part = a.subslice(M, M, dim=0)
     else:
         part = a.subslice(0, M, dim=0)
@@ -395,7 +485,8 @@ def test_product_of_a_part_that_a_branch_gives(device, which):
     rng = np.random.default_rng(11)
     a, b = (rng.integers(-3, 4, shape).astype(np.float16) for shape in ((2, m, k), (k, n)))
     out = device.empty((m, n), np.float32)
-    product_of_part[(1,)](device.array(a), device.array(b), out, which, m, n, k)
+    which_ptr = device.array(np.array([which], np.int32))
+    product_of_part[(1,)](device.array(a), device.array(b), out, which_ptr, m, n, k)
     np.testing.assert_array_equal(device.numpy(out), a[which].astype(np.float32) @ b.astype(np.float32))
 
 
@@ -443,6 +534,21 @@ def test_outside(monkeypatch, backend, i):
 
 
 @triton.jit
+def copied_outside(x_ptr, i):
+    buffer = tle.gpu.alloc([8, 8], dtype=tl.int32, init_value=tl.zeros([8, 8], tl.int32))
+    tle.gpu.copy(x_ptr + grid((4, 4), 8), buffer.extract_tile((0, i), (4, 4)), [4, 4], is_async=True)
+    tle.gpu.async_commit_group()
+    tle.gpu.async_wait_group(0)
+
+
+@pytest.mark.parametrize("i", [2, -1])
+def test_copies_outside(monkeypatch, i):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "interp")
+    with pytest.raises(triton.KernelError, match=r"test_buffer_tiles\.py"):
+        copied_outside[(1,)](np.zeros((4, 8), np.int32), i)
+
+
+@triton.jit
 def wrong(x_ptr, i, CASE: tl.constexpr):
     buffer = tle.gpu.alloc([8, 8], dtype=tl.int32)
     tile = buffer.extract_tile((0, i), (8, 4))
@@ -455,7 +561,8 @@ def wrong(x_ptr, i, CASE: tl.constexpr):
     elif CASE == 3:
         tle.gpu.alloc([8], dtype=tl.int32, alias=tile)
     elif CASE == 4:
-        tle.gpu.copy(x_ptr + grid((8, 4), 8), tile, [8, 4], is_async=True)
+        part = tile.subslice(1, 2, dim=1)
+        tle.gpu.copy(x_ptr + grid((8, 2), 8), part, [8, 2], is_async=True)
     elif CASE == 5:
         tle.pipe(capacity=4, x=buffer.extract_tile((i, 0), (4, 8)))
     elif CASE == 6:
@@ -468,10 +575,13 @@ def wrong(x_ptr, i, CASE: tl.constexpr):
         (0, "the index of .*extract_tile is 4, but there are 4 tiles"),
         (1, "dimension 0 of the tensor, 8, is no multiple of the tile's, 3"),
         (2, "has elements of fp32, `x` of int32"),
-        (3, "not supported yet: this with a tile of a buffer that .* run time, and that is not whole rows"),
-        (4, "not supported yet: this with a tile of a buffer"),
+        (3, "a part of a buffer can't have an alias: its elements do not lie side by side"),
+        (
+            4,
+            "not supported yet: this with a part of a buffer that is chosen at run time, and that is no tile",
+        ),
         (5, "not supported yet: a field of a pipe that is a tile"),
-        (6, "not supported yet: this with a tile of a buffer"),
+        (6, "a part of a buffer can't be reshaped: its elements do not lie side by side"),
     ],
 )
 def test_errors(case, message):

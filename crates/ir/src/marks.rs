@@ -24,6 +24,8 @@ marks! {
     COPY = "tle.copy";
     /// On a store through pointers to all elements of a view, in order: it is of what a load gives, where the same mask holds.
     FILLS = "tle.fills";
+    /// On a part of a buffer: it begins at a multiple of its size along each dimension of what it is a part of.
+    TILE = "tle.tile";
     /// On an mbarrier's making: one of a phase's arrivals is that of copies which bring so many bytes in all. On an announcement of
     /// bytes: it is a part of that arrival.
     PHASE_BYTES = "tle.bytes";

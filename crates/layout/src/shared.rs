@@ -367,6 +367,17 @@ impl SharedLayout {
         (0..shape.iter().product()).all(alike).then_some(first)
     }
 
+    /// Where the tiles of a part begin, from which on each lies like the first of the buffer; `None` where one does not.
+    pub fn tile_begins(&self, begin: &[u32], part: &[u32], tile: &[u32]) -> Option<Vec<u32>> {
+        let grid: Coord = part.iter().zip(tile).map(|(n, t)| n / t).collect();
+        let begin_of = |i: u32| {
+            let places = coordinates(&grid, i).into_iter().zip(tile).zip(begin);
+            let at: Coord = places.map(|((number, n), begin)| begin + number * n).collect();
+            self.part_begin(&at, tile)
+        };
+        (0..grid.iter().product()).map(begin_of).collect()
+    }
+
     /// The elements to allocate.
     pub fn allocation_elems(&self) -> u32 {
         let last: u32 =

@@ -209,4 +209,6 @@ fn a_part_begins_where_its_elements_lie_as_far_behind() {
     assert_eq!(swizzled.part_begin(&[8, 0], &[16, 64]), Some(8 * 64));
     assert_eq!(swizzled.part_begin(&[4, 0], &[4, 64]), None, "a swizzle is of 8 rows");
     assert_eq!(swizzled.part_begin(&[0, 32], &[8, 32]), None, "and of 128 bytes");
+    assert_eq!(rows.tile_begins(&[0, 10], &[12, 10], &[6, 5]), Some(vec![10, 15, 130, 135]));
+    assert_eq!(swizzled.tile_begins(&[0, 0], &[32, 64], &[32, 16]), None);
 }

@@ -537,6 +537,7 @@ impl<'a, H: Hooks> Lower<'a, H> {
                 ttg::Kind::LocalPtr => self.local_ptr(ttg::LocalPtr(op)),
                 ttg::Kind::MemdescIndex => self.memdesc_index(ttg::MemdescIndex(op)),
                 ttg::Kind::MemdescSubslice => self.memdesc_subslice(ttg::MemdescSubslice(op)),
+                ttg::Kind::MemdescSubview => self.memdesc_subview(ttg::MemdescSubview(op)),
                 ttg::Kind::MemdescReshape => self.memdesc_reshape(ttg::MemdescReshape(op)),
                 ttg::Kind::MemdescReinterpret => self.memdesc_reinterpret(ttg::MemdescReinterpret(op)),
                 ttg::Kind::MemdescTrans => self.memdesc_trans(ttg::MemdescTrans(op)),

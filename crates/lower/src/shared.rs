@@ -6,8 +6,8 @@
 use std::rc::Rc;
 
 use tilewright_ir as ir;
-use tilewright_ir::TypeKind;
 use tilewright_ir::dialect::ttg;
+use tilewright_ir::{TypeKind, marks};
 use tilewright_layout::{Access, Dim, Offset, SharedAccess, SharedLayout, ThreadOffset, TileLayout};
 use tilewright_llvm::{Ty, Value};
 use tilewright_passes::analysis::scratch::matrix_store;
@@ -300,6 +300,32 @@ impl<H: Hooks> Lower<'_, H> {
             *at += add as u32;
         }
         self.set(op.result(m), Val::Buffer(buffer));
+        Ok(())
+    }
+
+    /// A tile that the program chooses. Its elements lie from its first one on as those of the first tile do from the buffer's.
+    pub(crate) fn memdesc_subview(&mut self, op: ttg::MemdescSubview) -> Result<()> {
+        let m = self.m;
+        let (src, result) = (op.src(m), op.result(m));
+        let Buffer { base, offsets } = self.buffer(src)?;
+        let (of, ty) = (self.value_ty(src), self.value_ty(result));
+        let shared = self.shared_layout(ty)?;
+        let (part, tile) = (m.shape(of).unwrap_or(&[]), m.shape(ty).unwrap_or(&[]));
+        let is_tile = m.op_attr(op.0, marks::TILE).is_some();
+        if !is_tile || shared.tile_begins(&offsets, part, tile).is_none() {
+            return Err(self.unsupported(format!(
+                "a part of shape {tile:?} of a buffer, chosen at run time, which may begin within a swizzle"
+            )));
+        }
+        let mut at = Vec::with_capacity(offsets.len());
+        for (&chosen, &begin) in op.offsets(m).iter().zip(&offsets) {
+            let chosen = self.scalar(chosen)?;
+            at.push(self.b.add_const(chosen, i64::from(begin)));
+        }
+        let offset = self.element_offset(&shared, &at);
+        let offset = self.b.mul_const(offset, i64::from(m.bits(ty).max(8) / 8));
+        let base = self.b.ptr_add(base, offset);
+        self.set(result, Val::Buffer(Buffer { base, offsets: smallvec::smallvec![0; tile.len()] }));
         Ok(())
     }
 

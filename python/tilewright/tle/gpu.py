@@ -173,8 +173,7 @@ class buffered_tensor:
     def extract_tile(self, index, tile_shape):
         """A view of tile number ``index`` of the grid of tiles of ``tile_shape`` (also ``shape``); both as for ``tle.extract_tile``.
 
-        One whose number is computed at run time is like any other view where it consists of whole rows: all of the buffer behind the first
-        dimension that is cut. What is cut further can be loaded, stored, copied, cut into tiles and reached by :func:`local_ptr`.
+        One whose number is computed at run time is like any other view, but no field of a pipe; of a swizzled buffer it begins where a swizzle does.
         """
 
     @_marker.builtin
@@ -183,7 +182,8 @@ class buffered_tensor:
 
     @_marker.builtin
     def reshape(self, shape):
-        """The same elements, in row-major order, under another shape; also of parts that consist of whole rows and begin at a multiple of their size."""
+        """The same elements, in row-major order, under another shape; also of parts that consist of whole rows, all behind the first dimension that is
+        cut, and begin at a multiple of their size."""
 
     @_marker.builtin
     def load(self):

@@ -251,6 +251,7 @@ crate::dialect! {
         index(Unrelated)
         types(Each("src", Buffer), Is("offsets", Fixed(Type::I32)), Each("result", Buffer), Is("result", Like("src")))
         effects()
+        marks(TILE)
         format "$src `[` $offsets `]` attr-dict `:` type($src) `->` type($result)"
         verify verify_subview
     }

@@ -15,6 +15,7 @@ use tilewright_layout::{SharedLayout, TmaBlock};
 
 use crate::analysis::axis::AxisAnalysis;
 use crate::analysis::scope;
+use crate::analysis::tile_layout::shared_layout_of;
 use crate::target::TargetInfo;
 
 /// Whether a descriptor's accesses all become TMA copies. It is a kernel argument or the result of a
@@ -213,6 +214,8 @@ pub fn begins_aligned(module: &Module, buffer: Value) -> bool {
             Some(Opcode::Ttg(
                 ttg::Kind::MemdescSubslice | ttg::Kind::MemdescReshape | ttg::Kind::MemdescTrans,
             )) => 0,
+            Some(Opcode::Ttg(ttg::Kind::MemdescSubview)) if tiles_begin_aligned(module, op) => 0,
+            Some(Opcode::Ttg(ttg::Kind::MemdescSubview)) => return false,
             _ => break,
         };
         if begin % i64::from(BUFFER_ALIGNMENT) != 0 {
@@ -221,6 +224,20 @@ pub fn begins_aligned(module: &Module, buffer: Value) -> bool {
         at = scope::captured(module, module.operands(op)[0]);
     }
     true
+}
+
+/// Whether all tiles begin where TMA can copy to and from, of which one is chosen at run time.
+fn tiles_begin_aligned(module: &Module, tile: Op) -> bool {
+    let src = module.operands(tile)[0];
+    if ttg::MemdescSubslice::of(module, scope::captured(module, src)).is_some() {
+        return false;
+    }
+    let types = [src, module.result(tile)].map(|v| module.value_type(v));
+    let [part, shape] = types.map(|ty| module.shape(ty).unwrap_or(&[]));
+    let bytes = module.bits(types[1]).max(8) / 8;
+    let layout = shared_layout_of(module, types[1]);
+    let begins = layout.and_then(|layout| layout.tile_begins(&vec![0; shape.len()], part, shape));
+    begins.is_some_and(|begins| begins.iter().all(|begin| (begin * bytes).is_multiple_of(BUFFER_ALIGNMENT)))
 }
 
 /// The bytes from one slot to the next.
@@ -246,6 +263,7 @@ pub fn copies_part(module: &Module, buffer: Value) -> bool {
                 ttg::Kind::LocalAlloc | ttg::Kind::MemdescReinterpret | ttg::Kind::MemdescReshape,
             )) => break at,
             Some(Opcode::Ttg(ttg::Kind::MemdescIndex)) => {}
+            Some(Opcode::Ttg(ttg::Kind::MemdescSubview)) if tiles_begin_aligned(module, op) => {}
             Some(Opcode::Ttg(ttg::Kind::MemdescSubslice)) => {
                 let starts = ttg::MemdescSubslice(op).offsets(module);
                 // What a slot has lost of its buffer's dimensions numbers slots.

@@ -254,6 +254,20 @@ fn cuts_swizzle(module: &Module, view: Value) -> Option<Op> {
     cut.then_some(slice.0)
 }
 
+/// Whether a view is a tile, chosen at run time, that may begin within a swizzle of so many bytes.
+fn may_cut(module: &Module, view: Value, swizzle: u32) -> bool {
+    let [.., rows, columns] = *module.shape(module.value_type(view)).unwrap_or(&[]) else {
+        return is_tile(module, view);
+    };
+    let row = columns * module.bits(module.value_type(view)).max(8) / 8;
+    is_tile(module, view) && !(rows.is_multiple_of(8) && row.is_multiple_of(swizzle.max(1)))
+}
+
+/// Whether a view is a tile that is chosen at run time.
+fn is_tile(module: &Module, view: Value) -> bool {
+    ttg::MemdescSubview::of(module, view).is_some()
+}
+
 /// The layout that suits what is done with a buffer whose views are these: row-major where it is also seen in `other` ways.
 fn choose(module: &Module, buffer: Value, views: &[Seen], other: bool) -> SharedKind {
     let bits = module.bits(module.value_type(buffer)).max(8);
@@ -506,9 +520,11 @@ fn lay_out(
         let what = "a part of a buffer that tle.gpu.wgmma reads, which begins at no multiple of its own size";
         return Err(Diagnostic::unsupported(module, module.op_loc(slice), what));
     }
-    if !multiplied && (moved || cut.is_some() || wanted == Some(0)) {
+    let tiles_cut = |swizzle| groups.iter().flatten().any(|&(v, _)| may_cut(module, v, swizzle));
+    if !multiplied && (moved || cut.is_some() || wanted.is_some_and(|n| n == 0 || tiles_cut(n))) {
         wanted = None;
     }
+    let in_tiles = groups.iter().flatten().any(|&(v, _)| is_tile(module, v));
     for views in &groups {
         let kind = match (given(module, views), wanted) {
             (Some(given), _) => given,
@@ -518,7 +534,7 @@ fn lay_out(
                 element_bits: module.bits(module.value_type(views[0].0)),
                 rank: 2,
             },
-            (None, None) => choose(module, views[0].0, views, groups.len() > 1 || cut.is_some()),
+            (None, None) => choose(module, views[0].0, views, groups.len() > 1 || cut.is_some() || in_tiles),
         };
         for &(v, transposed) in views {
             let kind = if transposed { kind.permuted(&[1, 0]).unwrap_or(kind.clone()) } else { kind.clone() };

@@ -117,7 +117,7 @@ impl Evaluator<'_> {
         if args.optional("init_value").is_some() {
             return Err(self.error("a tle.gpu.alloc with `alias` has no `init_value`: store it"));
         }
-        let of = self.buffer_arg(args, "alias")?;
+        let of = self.buffer_or_tile(args, "alias")?;
         self.of_this_program(&of)?;
         let of =
             self.contiguous_part(&of, "have an alias", "give the buffer, or a slot of it, with an offset")?;
@@ -489,7 +489,7 @@ impl Evaluator<'_> {
 
     /// `buffer.reshape(shape)`: the same elements in row-major order.
     pub(super) fn buffer_reshape(&mut self, args: &Args) -> Eval<Value> {
-        let whole = self.buffer_arg(args, "self")?;
+        let whole = self.buffer_or_tile(args, "self")?;
         let shape = self.shape_of(args.get("shape"))?;
         let count = |shape: &Shape| shape.iter().map(|&n| u64::from(n)).product::<u64>();
         if count(&shape) != count(&whole.shape) {
@@ -662,7 +662,8 @@ impl Evaluator<'_> {
                 let part = self.part(from, &to.block())?;
                 let as_it_is =
                     from.element() == to.element() && to.element().as_scalar() != Some(Scalar::Int1);
-                if as_it_is && part.begin.is_empty() {
+                if as_it_is && self.is_tile(&part) {
+                    let part = self.as_view(&part)?;
                     self.writable(&to.handle, "store")?;
                     let coord = self.block_offsets(to, &offsets)?;
                     let pending = self.pending_hint()?;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ruff_python_ast::Operator;
-use tilewright_ir::TypeKind;
 use tilewright_ir::dialect::{arith, tt, ttg};
+use tilewright_ir::{AttrKind, Module, Type, TypeKind, marks};
 
 use super::super::call::Args;
 use super::super::{Eval, Evaluator, builder};
@@ -84,38 +84,49 @@ impl Evaluator<'_> {
         self.view_from(whole, &offsets, tile, &vec![1; tile.len()])
     }
 
-    /// A buffer as its handle shows it. A tile whose number the program computes is one of the buffers that the leading dimensions of its reshaped
-    /// buffer number, where it consists of whole rows: no element of another tile lies between its own.
+    /// A buffer as its handle shows it, which is a view of a tile whose number the program computes.
     pub(super) fn as_view(&mut self, tile: &Buffer) -> Eval<Buffer> {
         if tile.begin.is_empty() {
             return Ok(tile.clone());
         }
-        match self.numbered_tile(tile) {
-            Some(view) => view,
-            None => {
-                let mut error = self.not_supported_yet(
-                    "this with a tile of a buffer that is chosen at run time, and that is not whole rows of it",
-                );
-                error.notes.push(
-                    "load it, store to it, copy to it or from it, or take pointers into it by tle.gpu.local_ptr"
-                        .into(),
-                );
-                Err(error)
-            }
+        if !self.is_tile(tile) {
+            let mut error = self.not_supported_yet(
+                "this with a part of a buffer that is chosen at run time, and that is no tile of it",
+            );
+            error.notes.push(
+                "load it, store to it, copy to it or from it, or take pointers into it by tle.gpu.local_ptr"
+                    .into(),
+            );
+            return Err(error);
         }
+        let offsets: Vec<_> = tile.begin.iter().map(|begin| begin.value).collect();
+        let whole = self.module.value_type(tile.handle.value);
+        let whole = Shape::from_slice(self.module.shape(whole).unwrap_or(&[]));
+        let handle = Buffer { begin: Vec::new(), shape: whole, ..tile.clone() };
+        let view = self.view_from(&handle, &offsets, &tile.shape, &vec![1; tile.shape.len()])?;
+        if let Some(op) = self.module.defining_op(view.handle.value) {
+            let mark = self.module.attr(AttrKind::Unit);
+            self.module.set_attr(op, marks::TILE, mark);
+        }
+        Ok(view)
     }
 
-    /// The same; `None` where it can't be.
+    /// Whether a part of a buffer that the program chooses, if it does, begins at a multiple of its size along each dimension.
+    pub(super) fn is_tile(&self, part: &Buffer) -> bool {
+        let whole = self.module.shape(self.module.value_type(part.handle.value)).unwrap_or(&[]);
+        let mut begins = part.begin.iter().zip(&part.shape).zip(whole);
+        begins.all(|((begin, &n), whole)| whole.is_multiple_of(n) && self.is_multiple(begin.value, n))
+    }
+
+    /// A tile as one of the buffers that the leading dimensions of its reshaped buffer number; `None` where it does not consist of whole rows, so that
+    /// elements of others lie between its own.
     fn numbered_tile(&mut self, tile: &Buffer) -> Option<Eval<Buffer>> {
         let ty = self.module.value_type(tile.handle.value);
-        let TypeKind::MemDesc { shape: whole, alloc_shape, .. } = self.module.type_kind(ty).clone() else {
-            return None;
-        };
+        let whole = Shape::from_slice(self.module.shape(ty)?);
         let last = (0..whole.len()).rev().find(|&d| whole[d] != tile.shape[d]).unwrap_or(0);
         let alone = tile.shape[..last].iter().all(|&n| n == 1);
         let divides = whole.iter().zip(&tile.shape).all(|(n, t)| n.is_multiple_of(*t));
-        let is_part = alloc_shape.is_some_and(|all| !all.ends_with(&whole));
-        if is_part || !alone || !divides {
+        if is_part(&self.module, ty, &whole) || !alone || !divides {
             return None;
         }
         let mut numbers = Vec::new();
@@ -145,31 +156,39 @@ impl Evaluator<'_> {
     /// A part of a buffer, whose elements must lie side by side for what is done with it, as such a view.
     pub(super) fn contiguous_part(&mut self, part: &Buffer, what: &str, note: &str) -> Eval<Buffer> {
         let ty = self.module.value_type(part.handle.value);
-        let TypeKind::MemDesc { alloc_shape: Some(all), .. } = self.module.type_kind(ty) else {
-            return Ok(part.clone());
-        };
-        if all.ends_with(&part.shape) {
+        if part.begin.is_empty() && !is_part(&self.module, ty, &part.shape) {
             return Ok(part.clone());
         }
-        let mut whole = part.handle.value;
-        let mut offsets = vec![0; part.shape.len()];
-        while let Some(slice) = ttg::MemdescSubslice::of(&self.module, whole) {
-            for (at, offset) in offsets.iter_mut().zip(slice.offsets(&self.module)) {
-                *at += offset;
+        let mut tile = part.clone();
+        if part.begin.is_empty() {
+            let mut offsets = vec![0; part.shape.len()];
+            while let Some(slice) = ttg::MemdescSubslice::of(&self.module, tile.handle.value) {
+                for (at, offset) in offsets.iter_mut().zip(slice.offsets(&self.module)) {
+                    *at += offset;
+                }
+                tile.handle.value = slice.src(&self.module);
             }
-            whole = slice.src(&self.module);
+            let constant = |at: i32| self.scalar_constant(&HostValue::Int(at.into()), &Scalar::Int32.into());
+            tile.begin = offsets.into_iter().map(constant).collect::<Eval<_>>()?;
         }
-        let int32 = DType::from(Scalar::Int32);
-        let begin = offsets.into_iter().map(|at| self.scalar_constant(&HostValue::Int(at.into()), &int32));
-        let begin = begin.collect::<Eval<_>>()?;
-        let handle = Tensor { value: whole, ..part.handle.clone() };
-        match self.numbered_tile(&Buffer { handle, begin, ..part.clone() }) {
+        match self.numbered_tile(&tile) {
             Some(view) => view,
             None => Err(self
                 .error(format!("a part of a buffer can't {what}: its elements do not lie side by side"))
                 .note(note.to_string())
                 .into()),
         }
+    }
+
+    /// Whether a number was computed as a multiple of `n`.
+    fn is_multiple(&self, value: tilewright_ir::Value, n: u32) -> bool {
+        let m = &self.module;
+        let known = |v| m.constant_int(v).is_some_and(|known| known % i64::from(n) == 0);
+        n == 1
+            || known(value)
+            || arith::Muli::of(m, value).is_some_and(|product| known(product.rhs(m)))
+            || arith::Addi::of(m, value)
+                .is_some_and(|sum| self.is_multiple(sum.lhs(m), n) && self.is_multiple(sum.rhs(m), n))
     }
 
     /// What was computed as a multiple of `n`, divided by it.
@@ -306,4 +325,9 @@ impl Evaluator<'_> {
         };
         Ok(self.cast(&number, &Scalar::Int32.into())?.value)
     }
+}
+
+/// Whether a buffer of this type and shape is a part of another one along a dimension.
+fn is_part(m: &Module, ty: Type, shape: &Shape) -> bool {
+    matches!(m.type_kind(ty), TypeKind::MemDesc { alloc_shape: Some(all), .. } if !all.ends_with(shape))
 }
