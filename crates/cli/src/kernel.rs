@@ -60,7 +60,7 @@ fn compile_for(
     args: &Specialized,
     environment: &Environment<'_>,
 ) -> Result<Artifact, Diagnostic> {
-    let signature = signature(args, entry)?;
+    let signature = signature(host, args, entry)?;
     let target = tilewright_compiler::target(&args.target)?;
     let mut request = Request::new(host, entry, &signature, &args.options.0, &*target);
     request.python = environment.python.clone();
@@ -69,7 +69,7 @@ fn compile_for(
 
 /// One argument for each parameter: constants by name, defaults of what is named nowhere at the end, and the rest from
 /// the signature in order.
-fn signature(args: &Specialized, entry: &Arc<JitFunction>) -> Result<Signature, Diagnostic> {
+fn signature(host: &dyn Host, args: &Specialized, entry: &Arc<JitFunction>) -> Result<Signature, Diagnostic> {
     let mut constants = Vec::new();
     for constant in &args.constants {
         let Some((name, value)) = constant.split_once('=') else {
@@ -84,7 +84,7 @@ fn signature(args: &Specialized, entry: &Arc<JitFunction>) -> Result<Signature, 
     let mut result = Vec::new();
     let mut missing = Vec::new();
     let mut used = Vec::new();
-    for parameter in &definition.parameters.args {
+    for parameter in definition.parameters.iter_non_variadic_params() {
         let name = parameter.parameter.name.as_str();
         if let Some((_, value)) = constants.iter().find(|(n, _)| *n == name) {
             used.push(name);
@@ -92,7 +92,14 @@ fn signature(args: &Specialized, entry: &Arc<JitFunction>) -> Result<Signature, 
         } else if let Some(spec) = given.next() {
             result.push(spec);
         } else if let Some(default) = &parameter.default {
-            result.push(constant_value(entry.source.slice(default.range()))?);
+            let Some(value) = host.default_argument(entry, name)? else {
+                let text = entry.source.slice(default.range());
+                return Err(Diagnostic::new(format!(
+                    "the default of `{name}`, {text}, cannot be evaluated here"
+                ))
+                .note(format!("give it a value: --constexpr {name}=…")));
+            };
+            result.push(ArgSpec::constant(value));
         } else {
             missing.push(name);
         }

@@ -33,6 +33,8 @@ enum Definition {
         value: Expr,
         constexpr: bool,
     },
+    /// A value of which the file's text alone does not say which it is, with why.
+    Unknown(&'static str),
     /// A class decorated with `@_aggregate`.
     Aggregate(Box<StmtClassDef>),
     Object(Arc<HostObject>),
@@ -192,25 +194,52 @@ impl File {
                     self.names.insert(name.id.to_string(), definition);
                 }
             }
+            Stmt::AugAssign(assign) => {
+                if let Expr::Name(name) = &*assign.target {
+                    self.names.insert(
+                        name.id.to_string(),
+                        Definition::Unknown("it is changed after its definition"),
+                    );
+                }
+            }
             // Guarded imports and definitions: which branch runs is unknown, names of all are taken.
             Stmt::If(s) => {
                 // The first branch is taken to be the modern one.
-                for clause in s.elif_else_clauses.iter().rev() {
-                    self.define_all(&clause.body);
-                }
-                self.define_all(&s.body);
+                let others = s.elif_else_clauses.iter().rev().map(|clause| clause.body.as_slice());
+                self.define_guarded(others.chain([s.body.as_slice()]));
             }
             Stmt::Try(s) => {
-                for handler in &s.handlers {
+                let handlers = s.handlers.iter().map(|handler| {
                     let ruff_python_ast::ExceptHandler::ExceptHandler(handler) = handler;
-                    self.define_all(&handler.body);
-                }
-                self.define_all(&s.body);
-                self.define_all(&s.orelse);
+                    handler.body.as_slice()
+                });
+                self.define_guarded(handlers.chain([s.body.as_slice(), s.orelse.as_slice()]));
             }
             Stmt::With(s) => self.define_all(&s.body),
             _ => {}
         }
+    }
+
+    /// Branches of which some run; a later one goes before. Functions and imports of all are taken, and so are values that one branch alone
+    /// gives; which of several values a name has is not known.
+    fn define_guarded<'a>(&mut self, branches: impl Iterator<Item = &'a [Stmt]>) {
+        let mut several = Vec::new();
+        for branch in branches {
+            let assigned = assigned_names(branch).into_iter();
+            // By another branch, or by what stands before.
+            several.extend(assigned.filter(|name| self.has_value(name)));
+            self.define_all(branch);
+        }
+        for name in several {
+            if self.has_value(name) {
+                let why = "it depends on which branch of an `if` or a `try` runs";
+                self.names.insert(name.to_string(), Definition::Unknown(why));
+            }
+        }
+    }
+
+    fn has_value(&self, name: &str) -> bool {
+        matches!(self.names.get(name), Some(Definition::Assign { .. } | Definition::Unknown(_)))
     }
 
     /// `from module import a, b`.
@@ -370,8 +399,13 @@ impl SourceHost {
                     None => (HostValue::Object(object.clone()), false),
                 }
             }
+            Some(Definition::Unknown(why)) => {
+                let message = format!("the global `{name}` cannot be evaluated without Python: {why}");
+                let hint = "give it one value, or pass it as a tl.constexpr parameter";
+                return Err(self.without_python(message).hint(hint));
+            }
             Some(Definition::Assign { value, constexpr }) => {
-                let wrapped = *constexpr || is_constexpr_call(value);
+                let wrapped = *constexpr || self.is_constexpr_call(file, value);
                 if let Some(known) = file.evaluated.borrow().get(name) {
                     return Ok(Some((known.clone(), wrapped)));
                 }
@@ -604,11 +638,33 @@ fn last_name(expr: &Expr) -> Option<&str> {
     }
 }
 
-fn is_constexpr_call(expr: &Expr) -> bool {
-    matches!(expr, Expr::Call(call) if last_name(&call.func) == Some("constexpr"))
+/// The names that statements assign values, in order.
+fn assigned_names(stmts: &[Stmt]) -> Vec<&str> {
+    let mut names = Vec::new();
+    for stmt in stmts {
+        let targets = match stmt {
+            Stmt::Assign(assign) => assign.targets.as_slice(),
+            Stmt::AnnAssign(assign) => std::slice::from_ref(&*assign.target),
+            _ => continue,
+        };
+        names.extend(targets.iter().filter_map(|target| match target {
+            Expr::Name(name) => Some(name.id.as_str()),
+            _ => None,
+        }));
+    }
+    names
 }
 
 impl SourceHost {
+    /// `tl.constexpr(…)`, by whatever name it was imported.
+    fn is_constexpr_call(&self, file: &File, expr: &Expr) -> bool {
+        let Expr::Call(call) = expr else { return false };
+        match self.eval(file, &call.func) {
+            Ok(HostValue::Library(path)) => path.rsplit('.').next() == Some("constexpr"),
+            _ => last_name(&call.func) == Some("constexpr"),
+        }
+    }
+
     fn file_of(&self, function: &JitFunction) -> Rc<File> {
         self.files.borrow().get(&function.module).unwrap_or(&self.main).clone()
     }
@@ -637,6 +693,31 @@ impl Host for SourceHost {
         Err(self
             .without_python(format!("`{}.{name}` cannot be looked up without Python", object.name))
             .hint("pass the value as a tl.constexpr parameter, or define it in the file"))
+    }
+
+    fn default_argument(
+        &self,
+        function: &Arc<JitFunction>,
+        parameter: &str,
+    ) -> Result<Option<HostValue>, HostError> {
+        let definition = match function.definition() {
+            Ok(definition) => definition,
+            Err(_) => return Ok(None),
+        };
+        let mut params = definition.parameters.iter_non_variadic_params();
+        let param = params.find(|param| param.parameter.name.as_str() == parameter);
+        let Some(default) = param.and_then(|param| param.default.as_deref()) else { return Ok(None) };
+        let value = self.eval(&self.file_of(function), default).ok();
+        if value.is_none() {
+            // The front end may know more of it.
+            self.needs_python.set(true);
+        }
+        Ok(value)
+    }
+
+    fn constant_attribute(&self, _constant: &HostValue, _name: &str) -> Result<Option<HostValue>, HostError> {
+        self.needs_python.set(true);
+        Ok(None)
     }
 
     fn library(&self, path: &str, _args: &[HostValue]) -> Result<HostValue, HostError> {
@@ -674,6 +755,25 @@ mod tests {
         assert_eq!(value("INF").0, HostValue::Float(f64::INFINITY));
         assert!(host.value(&host.main, "T").is_err());
         assert!(host.value(&host.main, "nothing").expect("no error").is_none());
+    }
+
+    #[test]
+    fn what_the_text_does_not_say_is_not_guessed() {
+        let host = host(
+            "from triton.language import constexpr as CE\nimport sys\nN = 4\nN *= 2\nA = CE(3)\n\
+             try:\n    import foo\n    HAS = True\nexcept ImportError:\n    HAS = False\n    foo = None\n\
+             if sys.argv:\n    M = 1\nelse:\n    M = 2\nK = 1\nif sys.argv:\n    K = 2\n    ONE = 1\n",
+        );
+        let value = |name: &str| host.value(&host.main, name);
+        assert_eq!(value("A").expect("evaluates"), Some((HostValue::Int(3), true)));
+        assert_eq!(value("ONE").expect("evaluates"), Some((HostValue::Int(1), false)));
+        assert!(value("foo").is_ok());
+        assert!(!host.needs_python());
+        for name in ["N", "HAS", "M", "K"] {
+            let error = value(name).expect_err(name).message;
+            assert!(error.contains("cannot be evaluated without Python"), "{error}");
+        }
+        assert!(host.needs_python());
     }
 
     #[test]
