@@ -179,3 +179,62 @@ def test_barriers_for_global_memory_ask_for_no_fences(device):
     turned_beside_a_pipe[(1,)](x, out, n, M, N)
     np.testing.assert_array_equal(device.numpy(x)[:M], np.full((M, N), n))
     assert device.numpy(out)[0] == n
+
+
+@triton.jit
+def fill_beside(x_ptr, beside, pipe, back, n, HOW: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    for i in range(n):
+        if HOW == "load":
+            back.wait(i)
+            tl.store(x_ptr + (n + i) * M * N + tile(M, N), beside.load() + 1)
+            back.release(i)
+        else:
+            beside.store(tl.load(x_ptr + i * M * N + tile(M, N)))
+            pipe.acquire(i)
+            pipe.commit(i)
+            back.wait(i)
+            back.release(i)
+
+
+@triton.jit
+def copy_beside(x, beside, pipe, back, filled, n, HOW: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    for i in range(n):
+        if HOW == "load":
+            back.acquire(i)
+            tle.gpu.copy(x, beside, [M, N], [i * M, 0], barrier=filled)
+            tle.gpu.barrier_wait(filled, phaseIdx=i)
+        else:
+            pipe.wait(i)
+            tle.gpu.copy(beside, x, [M, N], [(n + i) * M, 0])
+            pipe.release(i)
+            back.acquire(i)
+        back.commit(i)
+
+
+@triton.jit
+def handed_over_beside(x_ptr, n, HOW: tl.constexpr, WARPS: tl.constexpr, M: tl.constexpr, N: tl.constexpr):
+    x = tl.make_tensor_descriptor(x_ptr, [2 * n * M, N], [N, 1], [M, N])
+    beside = tle.gpu.alloc([M, N], tl.float32)
+    filled = tle.gpu.alloc_barrier(expect_bytes=M * N * 4)
+    pipe = tle.pipe(capacity=1, name="there", done=tle.gpu.alloc([1, 16], tl.int32))
+    back = tle.pipe(capacity=1, name="back", done=tle.gpu.alloc([1, 16], tl.int32))
+    tle.gpu.warp_specialize(
+        [
+            (fill_beside, (x_ptr, beside, pipe.writer(), back.reader(), n, HOW, M, N)),
+            (copy_beside, (x, beside, pipe.reader(), back.writer(), filled, n, HOW, M, N)),
+        ],
+        [WARPS],
+        [56],
+    )
+
+
+@pytest.mark.parametrize("how", ["store", "load"])
+@pytest.mark.parametrize("warps", [1, 4])
+def test_a_pipe_hands_a_buffer_to_the_copy_engine(device, how, warps):
+    """The buffer is no field of the pipe, which says that it is there."""
+    M, N, n = 32, 64, 3
+    given = np.random.default_rng(0).integers(0, 100, (n * M, N)).astype(np.float32)
+    x = device.array(np.concatenate([given, np.zeros_like(given)]))
+    handed_over_beside[(1,)](x, n, how, warps, M, N)
+    want = np.concatenate([given, given + 1 if how == "load" else given])
+    np.testing.assert_array_equal(device.numpy(x), want)

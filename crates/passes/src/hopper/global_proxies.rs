@@ -367,7 +367,8 @@ impl Walk<'_> {
     fn access(&mut self, op: Op, state: &mut State) {
         let touch = Touch::of(self.module, op);
         let (wanted, complete) = self.wants(op, &touch, state);
-        let others = || [&touch.copied, &touch.stored].into_iter().any(|list| meet(list, &self.around.written));
+        let others =
+            || [&touch.copied, &touch.stored].into_iter().any(|list| meet(list, &self.around.written));
         if wanted {
             self.settle(op, complete, state);
         } else if state.waited && others() {

@@ -66,6 +66,8 @@ pub struct Reader {
     pub elected: bool,
     /// Whether its threads load from slots.
     pub loads: bool,
+    /// Whether a release hands over what its threads have done with memory that is no field, and others reach through the asynchronous proxy.
+    pub releases_to_proxy: bool,
 }
 
 /// How a reader has been seen to read a field.
@@ -106,6 +108,8 @@ pub struct Ring {
     pub is_own: bool,
     /// Whether a commit hands over what the writer's threads have done with memory that is no field, too ([`Ring::look_beside`]).
     pub commits_beside: bool,
+    /// Whether others reach some of that through the asynchronous proxy.
+    pub commits_to_proxy: bool,
 }
 
 /// What messages call a ring.
@@ -267,6 +271,7 @@ impl Ring {
             closes: false,
             is_own: is_own(module, create),
             commits_beside: false,
+            commits_to_proxy: false,
         };
         ring.closes = ring.uses.iter().any(|&op| ttg::RingClose::cast(module, op).is_some());
         ring.find_places(module)?;
@@ -290,20 +295,22 @@ impl Ring {
         let own = |wanted: &dyn Fn(Op) -> bool| -> Vec<Op> {
             self.uses.iter().copied().filter(|&op| wanted(op)).collect()
         };
-        if self.has(Transport::Blocks) || self.has(Transport::Copies) {
-            let commits = own(&|op| {
-                ttg::RingCommit::cast(module, op).is_some() || ttg::RingClose::cast(module, op).is_some()
-            });
-            self.commits_beside = beside::is_shared(module, &self.writer, &commits);
-        }
+        let commits = own(&|op| {
+            ttg::RingCommit::cast(module, op).is_some() || ttg::RingClose::cast(module, op).is_some()
+        });
+        let beside = beside::look(module, &self.writer, &commits);
+        // (Stores arrive for themselves.)
+        self.commits_beside =
+            beside.is_shared && (self.has(Transport::Blocks) || self.has(Transport::Copies));
+        self.commits_to_proxy = beside.by_proxy;
         for number in 0..self.readers.len() {
             let releases = own(&|op| {
                 ttg::RingRelease::cast(module, op).is_some() && Self::reader_of(module, op) == number
             });
-            let reader = &self.readers[number];
-            if let Some(place) = reader.place.as_ref().filter(|_| reader.elected) {
-                self.readers[number].elected = !beside::is_shared(module, place, &releases);
-            }
+            let Some(place) = self.readers[number].place.clone() else { continue };
+            let beside = beside::look(module, &place, &releases);
+            self.readers[number].elected &= !beside.is_shared;
+            self.readers[number].releases_to_proxy = beside.by_proxy;
         }
     }
 
@@ -329,13 +336,15 @@ impl Ring {
 
     /// Whether a proxy fence belongs before each commit.
     pub fn fences_commits(&self) -> bool {
-        self.has(Transport::Stores) && self.read_asynchronously && !self.is_in_order()
+        (self.has(Transport::Stores) && self.read_asynchronously || self.commits_to_proxy)
+            && !self.is_in_order()
     }
 
     /// Whether a proxy fence belongs before each of the reader's releases: the copy engine writes next to where its threads have loaded. Without
     /// it a thread may arrive before what it loads has come, and `ptxas` does let it (PTX ISA, "Async proxy").
     pub fn fences_releases(&self, reader: usize) -> bool {
-        self.has(Transport::Blocks) && self.readers[reader].loads && !self.is_in_order()
+        let reader = &self.readers[reader];
+        (self.has(Transport::Blocks) && reader.loads || reader.releases_to_proxy) && !self.is_in_order()
     }
 
     /// The number of the reader that waits or releases by an operation.

@@ -20,7 +20,8 @@
 //! Mbarriers that a loop makes, the kernel's own too, end with its iteration.
 //!
 //! What the writer's threads have done before a commit with memory that is no field, and other warps touch, too, a commit hands over as well: each
-//! of its warps arrives then, whatever fills the slot. So do all warps of a reader behind such accesses, where one thread reads its slots.
+//! of its warps arrives then, whatever fills the slot. So do all warps of a reader behind such accesses, where one thread reads its slots. Where the asynchronous proxy
+//! reaches such memory elsewhere, a proxy fence stands before these arrivals.
 //!
 //! Where a writer closes slots a flag of each slot says which are: it is written before the arrivals of a commit or a close, and all warps
 //! of the writer arrive.
@@ -442,6 +443,9 @@ impl Lowering {
         }
         if self.ring.has(Transport::Copies) {
             ttng::AsyncCopyMbarrierArrive::build(&mut b, full, true);
+        }
+        if self.ring.commits_to_proxy {
+            ttng::FenceAsyncShared::build(&mut b, false);
         }
         self.give(&mut b, full, slot, true);
     }
