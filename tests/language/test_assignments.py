@@ -66,7 +66,7 @@ def in_a_loop(out, n):
     for i in range(n):
         for _ in range(y := y + 1):
             t += 1
-        assert (z := z + i) >= 0
+        assert (z := z + i) >= 0  # noqa: RUF018 (what is tested)
     tl.store(out, y)
     tl.store(out + 1, t)
     tl.store(out + 2, z)

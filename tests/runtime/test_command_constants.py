@@ -45,7 +45,17 @@ def by_python(out, n, M=len(sys.argv) * 0 + 77):
 
 def command(folder, package, kernel, *more):
     (folder / "kernels.py").write_text(SOURCE.format(package=package))
-    line = [sys.executable, "-m", "tilewright", "compile", f"kernels.py::{kernel}", "--target", "interp", "-o", "out"]
+    line = [
+        sys.executable,
+        "-m",
+        "tilewright",
+        "compile",
+        f"kernels.py::{kernel}",
+        "--target",
+        "interp",
+        "-o",
+        "out",
+    ]
     done = subprocess.run(
         [*line, "--signature", "*i32,i32", *more], cwd=folder, capture_output=True, text=True, check=False
     )

@@ -158,7 +158,7 @@ impl Evaluator<'_> {
     }
 
     /// Goes on to the end of the function, or to where paths join, unless the function has returned.
-    pub(super) fn to_end(&mut self, flow: Flow, rest: &Rest<'_>) -> Eval<Flow> {
+    pub(super) fn run_to_end(&mut self, flow: Flow, rest: &Rest<'_>) -> Eval<Flow> {
         match flow {
             Flow::Next => match self.run_rest(Some(rest))? {
                 Flow::Next => Ok(Flow::Return(Value::NONE)),
@@ -185,7 +185,7 @@ impl Evaluator<'_> {
         let then_block = self.module.append_block(then_region, &[]);
         let then = self.branch(then_block, |e| {
             let flow = e.run(body, Some(rest))?;
-            if returns { e.to_end(flow, rest) } else { Ok(flow) }
+            if returns { e.run_to_end(flow, rest) } else { Ok(flow) }
         })?;
         let mut other = if orelse.0.is_empty() && !returns {
             Branch { block: None, scope: self.frame().scope.clone(), flow: Flow::Next }
@@ -193,7 +193,7 @@ impl Evaluator<'_> {
             let else_block = self.module.append_block(else_region, &[]);
             self.branch(else_block, |e| {
                 let flow = e.run_else(orelse, rest)?;
-                if returns { e.to_end(flow, rest) } else { Ok(flow) }
+                if returns { e.run_to_end(flow, rest) } else { Ok(flow) }
             })?
         };
         self.range = range;

@@ -46,7 +46,7 @@ impl Evaluator<'_> {
         let then_block = self.module.append_block(then_region, &[]);
         let then = self.branch(then_block, |_| Ok(Flow::Return(value)))?;
         let else_block = self.module.append_block(else_region, &[]);
-        let other = self.branch(else_block, |e| e.to_end(Flow::Next, rest))?;
+        let other = self.branch(else_block, |e| e.run_to_end(Flow::Next, rest))?;
         self.range = range;
         self.join_sides(op, then, other)
     }
