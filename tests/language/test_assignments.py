@@ -233,3 +233,42 @@ def test_in_a_conditional_expression(device, n):
     y = n + 1 if n > 2 else 1
     z = n if n > 3 else 4
     assert device.numpy(out).tolist() == [y if n > 2 else 7, y, z, 2 * z]
+
+
+@triton.jit
+def two_constants(c, d, n):
+    for i in range(n):
+        c += i
+        d = d + 2
+    return c + d
+
+
+@triton.jit
+def a_name_of_an_inner_loop(c, j, n):
+    for i in range(n):
+        c += i
+        for j in range(2):
+            c += j
+    return c
+
+
+@triton.jit
+def constants_of_a_while(c, d, n):
+    while c < n:
+        c += 1
+        d += c
+    return c * 100 + d
+
+
+@triton.jit
+def constants_in_loops_kernel(out_ptr, n):
+    tl.store(out_ptr, two_constants(1, 2, n))
+    tl.store(out_ptr + 1, a_name_of_an_inner_loop(1, 2, n))
+    tl.store(out_ptr + 2, constants_of_a_while(1, 2, n))
+
+
+def test_constants_that_a_loop_changes_one_after_the_other(device):
+    """Each wants the loop written anew; what stands for the first of them stays."""
+    out = device.empty(3, np.int32)
+    constants_in_loops_kernel[(1,)](out, 3)
+    np.testing.assert_array_equal(device.numpy(out), [1 + 3 + 2 + 6, 1 + 3 + 3, 300 + 2 + 2 + 3])

@@ -478,3 +478,17 @@ def test_what_a_call_stores_again_is_in_order(device, size, num_warps):
     x = device.array(np.full(size, 7, np.int32))
     stored_by_a_call_again[(1,)](x, size, num_warps=num_warps)
     np.testing.assert_array_equal(device.numpy(x), np.arange(size)[::-1] + 7)
+
+
+@triton.jit
+def quotients_kernel(x_ptr, out_ptr, D: tl.constexpr, N: tl.constexpr):
+    begin = (tl.program_id(0) + 8) // D
+    at = begin * 16 + tl.arange(0, N)
+    tl.store(out_ptr + tl.arange(0, N), tl.load(x_ptr + at % 16 + 32))
+
+
+def test_quotients_by_negative_numbers(device):
+    x = np.arange(64, dtype=np.float32)
+    out = device.empty(256, np.float32)
+    quotients_kernel[(1,)](device.array(x), out, -8, N=256)
+    np.testing.assert_array_equal(device.numpy(out), x[np.fmod(np.arange(256) - 16, 16) + 32])

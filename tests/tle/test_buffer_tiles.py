@@ -588,3 +588,22 @@ def test_errors(case, message):
     with pytest.raises(triton.CompilationError, match=message) as error:
         wrong[(1,)](np.zeros((4, 8), np.int32), 2, case)
     assert "test_buffer_tiles.py" in str(error.value) and "^" in str(error.value)
+
+
+@triton.jit
+def slots_of_parts_kernel(out_ptr, k, COLUMN: tl.constexpr):
+    rows, columns = tl.arange(0, 64)[:, None], tl.arange(0, 64)[None, :]
+    buffer = tle.gpu.alloc([64, 64], dtype=tl.int32)
+    buffer.store(rows * 64 + columns)
+    part = buffer.subslice(32, 8, dim=0).subslice(COLUMN, 32, dim=1)
+    part.slot(7).store(part.slot(k).load() + 10000)
+    tl.store(out_ptr + rows * 64 + columns, buffer.load())
+
+
+@pytest.mark.parametrize("column", [0, 32])
+def test_a_part_counts_its_slots_from_where_it_begins(device, column):
+    out = device.empty((64, 64), np.int32)
+    slots_of_parts_kernel[(1,)](out, 3, column)
+    want = np.arange(4096).reshape(64, 64)
+    want[39, column : column + 32] = want[35, column : column + 32] + 10000
+    np.testing.assert_array_equal(device.numpy(out), want)

@@ -286,6 +286,9 @@ impl<H: Hooks> Lower<'_, H> {
         let bytes = self.buffer_bytes(self.value_ty(result))?;
         let index = self.scalar(op.index(m))?;
         let index = self.b.int_cast(index, Ty::I32, true);
+        // (A part counts its slots from where it begins.)
+        let begin = buffer.offsets.first().copied().unwrap_or(0);
+        let index = self.b.add_const(index, i64::from(begin));
         let offset = self.b.mul_const(index, bytes);
         let base = self.b.ptr_add(buffer.base, offset);
         let offsets = buffer.offsets.iter().skip(1).copied().collect();

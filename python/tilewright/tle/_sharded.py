@@ -381,7 +381,7 @@ def reshard(tensor, spec: core.constexpr, out=None, algorithm: core.constexpr = 
     """A sharded tensor distributed otherwise. Along each axis of the mesh: what was whole is split (nothing is moved), what was split is gathered or
     split along another dimension, and partial sums are added up, whole or in parts. All members of the mesh must come here; ranks outside it may, and do nothing.
 
-    Sums are made in the tensor's dtype (of 8-bit floats in float32), in one order at all members, so that all have the same. What is whole or split cannot become a partial sum.
+    Sums are made in the tensor's dtype (of 8-bit floats in float32, and rounded where they are handed on in a ring), in one order at all members, so that all have the same. What is whole or split cannot become a partial sum.
 
     :param out: where this member's new part is to lie: a pointer into symmetric memory, the same on all ranks, of the tensor's dtype. The tensor lies in memory,
         too, and may be of any size: the programs of the grid, the same on all ranks, share the work tile by tile. What each has stored at the

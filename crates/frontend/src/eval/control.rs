@@ -29,6 +29,9 @@ pub(super) struct Branch {
 #[derive(Clone, Copy)]
 pub(super) struct Else<'a>(pub &'a [ElifElseClause]);
 
+/// Why a variable is not there behind an `if` both sides of which have it.
+pub(super) const DIFFERENT: &str = "it is different at compile time in the branches of an `if`";
+
 impl Evaluator<'_> {
     // ---- if -------------------------------------------------------------------------------------------------
 
@@ -232,9 +235,7 @@ impl Evaluator<'_> {
             if !numbers(a) || !numbers(b) {
                 // An error only where it is used.
                 self.frame_mut().scope.shift_remove(name);
-                self.frame_mut()
-                    .lost
-                    .insert(name.clone(), "it is different at compile time in the branches of an `if`");
+                self.frame_mut().lost.insert(name.clone(), DIFFERENT);
                 continue;
             }
             if other.block.is_none() {

@@ -11,15 +11,21 @@
 //! x = n                  else:
 //! f(x)                       f(x)
 //! ```
+//!
+//! Where what follows reads a constant that differs, or a buffer or a descriptor that only one side has, it stands in both all the same.
 
-use ruff_python_ast::{ElifElseClause, Stmt};
+use ruff_python_ast::name::Name;
+use ruff_python_ast::visitor::{Visitor, walk_expr};
+use ruff_python_ast::{ElifElseClause, Expr, Stmt};
 use ruff_text_size::TextRange;
+use rustc_hash::FxHashMap;
 use tilewright_ir::Block;
 use tilewright_ir::dialect::scf;
 
-use super::control::{Branch, Else};
+use super::control::{Branch, DIFFERENT, Else};
 use super::stmt::{Flow, Rest, RestKind};
 use super::{Eval, Evaluator, builder};
+use crate::dtype::DType;
 use crate::host::HostValue;
 use crate::value::{Tensor, Value};
 
@@ -33,8 +39,17 @@ impl Evaluator<'_> {
         range: TextRange,
         rest: &Rest<'_>,
     ) -> Eval<Flow> {
+        let mark = self.module.last_op(self.block);
+        let (scope, lost) = (self.frame().scope.clone(), self.frame().lost.clone());
         let join = Rest { kind: RestKind::Join, next: None };
-        let (returned, value) = match self.dynamic_if(condition, body, orelse, range, &join, true)? {
+        let flow = self.dynamic_if(condition.clone(), body, orelse, range, &join, true)?;
+        if self.stay_apart(&lost, rest) {
+            self.erase_after(mark);
+            self.frame_mut().scope = scope;
+            self.frame_mut().lost = lost;
+            return self.dynamic_if(condition, body, orelse, range, rest, true);
+        }
+        let (returned, value) = match flow {
             Flow::Joined(Some(joined)) => joined,
             // Those that return do it on paths that are not compiled.
             Flow::Joined(None) => return Ok(Flow::Next),
@@ -49,6 +64,15 @@ impl Evaluator<'_> {
         let other = self.branch(else_block, |e| e.run_to_end(Flow::Next, rest))?;
         self.range = range;
         self.join_sides(op, then, other)
+    }
+
+    /// Whether what follows stands in both sides: it reads a constant that they leave different, or one of them left what nothing can stand for.
+    fn stay_apart(&mut self, lost: &FxHashMap<Name, &'static str>, rest: &Rest<'_>) -> bool {
+        let unjoinable = std::mem::take(&mut self.frame_mut().unjoinable);
+        let differ = |name: &str| {
+            self.frame().lost.get(name) == Some(&DIFFERENT) && lost.get(name) != Some(&DIFFERENT)
+        };
+        unjoinable || Reads::any(&differ, rest)
     }
 
     /// Ends the two sides of an `if` that both have come to the end of the function, or to where paths join.
@@ -114,8 +138,14 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Zeros in the place of what nobody reads.
+    /// Zeros in the place of what nobody reads; of what has no zero the `if` is written anew (`stay_apart`).
     fn unread(&mut self, like: &Value, block: Option<Block>) -> Eval<Value> {
+        let of_blocks =
+            |t: &&Tensor| t.dtype.as_pointer().is_some_and(|p| matches!(p.element, DType::Block(_)));
+        if like.leaves().iter().any(of_blocks) {
+            self.frame_mut().unjoinable = true;
+            return Ok(like.clone());
+        }
         self.in_block(block, |e| e.zeros_like(like))
     }
 
@@ -142,6 +172,34 @@ impl Evaluator<'_> {
         }
         returned.scope = scope;
         Ok(())
+    }
+}
+
+/// Whether statements name some variable.
+struct Reads<'a> {
+    one_of: &'a dyn Fn(&str) -> bool,
+    found: bool,
+}
+
+impl Reads<'_> {
+    fn any(one_of: &dyn Fn(&str) -> bool, rest: &Rest<'_>) -> bool {
+        let mut reads = Reads { one_of, found: false };
+        for rest in std::iter::successors(Some(rest), |rest| rest.next) {
+            match rest.kind {
+                RestKind::Stmts(stmts) | RestKind::Unrolled { body: stmts, .. } => reads.visit_body(stmts),
+                RestKind::Join => {}
+            }
+        }
+        reads.found
+    }
+}
+
+impl<'a> Visitor<'a> for Reads<'_> {
+    fn visit_expr(&mut self, node: &'a Expr) {
+        match node {
+            Expr::Name(name) => self.found |= (self.one_of)(&name.id),
+            node => walk_expr(self, node),
+        }
     }
 }
 

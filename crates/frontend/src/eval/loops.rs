@@ -132,8 +132,9 @@ impl Evaluator<'_> {
         let returns = self.begin_returns(&s.body, &mut assigned)?;
         let mut promoted: Vec<Name> = Vec::new();
         loop {
-            let mark = self.module.last_op(self.block);
             let carried = self.carry(&assigned, &promoted, Some(&target.id))?;
+            // (What carries constants stays where the loop is written anew: variables hold it.)
+            let mark = self.module.last_op(self.block);
             self.range = s.range;
             let init: Vec<_> = carried
                 .iter()
@@ -433,7 +434,8 @@ impl Evaluator<'_> {
         Ok(true)
     }
 
-    fn erase_after(&mut self, mark: Option<Op>) {
+    /// Takes back what has been written into the block behind an operation.
+    pub(super) fn erase_after(&mut self, mark: Option<Op>) {
         while let Some(last) = self.module.last_op(self.block) {
             if Some(last) == mark {
                 break;
@@ -481,8 +483,9 @@ impl Evaluator<'_> {
         }
         let mut promoted: Vec<Name> = Vec::new();
         loop {
-            let mark = self.module.last_op(self.block);
             let carried = self.carry(&assigned, &promoted, None)?;
+            // (What carries constants stays where the loop is written anew: variables hold it.)
+            let mark = self.module.last_op(self.block);
             self.range = s.range;
             let init: Vec<_> = carried
                 .iter()

@@ -119,6 +119,8 @@ pub(crate) struct Frame {
     pub masked: u32,
     /// What a return in a loop gives, for which a variable must be there before the loop.
     pub wanted_result: Option<Value>,
+    /// A side of an `if` that has returned had to leave a variable in whose place nothing can stand, a buffer or a descriptor.
+    pub unjoinable: bool,
     /// Evaluating a parameter's default: globals are free.
     pub in_default: bool,
     locs: FxHashMap<TextSize, Loc>,
@@ -366,6 +368,7 @@ impl Evaluator<'_> {
             threads: None,
             masked: 0,
             wanted_result: None,
+            unjoinable: false,
             in_default: false,
             locs: FxHashMap::default(),
         });

@@ -62,9 +62,11 @@ impl Signs {
             Some(Opcode::Tt(K::MakeRange)) => tt::MakeRange(op).start(m) < 0,
             Some(Opcode::Tt(K::GetProgramId | K::GetNumPrograms)) => false,
             Some(Opcode::Arith(A::Extui | A::Divui | A::Remui)) => false,
-            // Of a quotient, and of what a division leaves, the sign is that of what is divided.
-            Some(Opcode::Arith(A::Divsi | A::Floordivsi | A::Remsi | A::Shrsi | A::Shrui)) => {
-                any(&operands[..1])
+            // What a division leaves has the sign of what is divided.
+            Some(Opcode::Arith(A::Remsi | A::Shrsi | A::Shrui)) => any(&operands[..1]),
+            // (Divisors are positive, but for constants.)
+            Some(Opcode::Arith(A::Divsi | A::Floordivsi)) => {
+                any(&operands[..1]) || m.constant_int(operands[1]).is_some_and(|n| n < 0)
             }
             Some(Opcode::Arith(A::Select)) => any(&operands[1..]),
             Some(Opcode::Arith(A::Andi | A::Maxsi)) => operands.iter().all(|&v| self.may_be_negative(m, v)),

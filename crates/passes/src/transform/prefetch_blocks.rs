@@ -3,7 +3,7 @@
 //! Why here: a block is still that of the whole work group, of which each warp then brings a part, whatever it has of the block later
 //! ([`distribute_to_warps`](super::distribute_to_warps)).
 //!
-//! How far ahead is a matter of the loop's schedule ([`schedule`](super::software_pipeline::schedule)): `num_stages - 1` iterations as for copies
+//! How far ahead is a matter of the loop's schedule ([`schedule`]): `num_stages - 1` iterations as for copies
 //! into rings, and more where the time from memory is that of more iterations.
 //!
 //! ```text
