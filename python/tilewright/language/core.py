@@ -1146,10 +1146,11 @@ def gather(src, index, axis):
 def barrier():
     """All threads of the program, or of the partition, wait for each other, and see what the others have written before.
 
-    It is for stores and loads of global memory through different arguments that lead to one tensor, for two stores, or two atomic operations, in a row
-    to one place, and, with ``num_ctas``, for loads of what another CTA of the program has stored. Other loads and stores through one argument are in the program's order without
-    (in a warp-level kernel those of a warp). A stride that is known at run time only is taken to step over all that is beside it; and a ``while``
-    loop that loads a scalar, or a volatile value, on which depends how often it turns, has no barrier inside unless it stores by the same pointer.
+    It is for stores and loads of global memory through different arguments that lead to one tensor, for two stores in a row to one place, for an atomic
+    operation and itself in the next iteration of a loop, and, with ``num_ctas``, for what another CTA of the program has stored or changed. Other loads, stores and
+    atomic operations through one argument are in the program's order without (in a warp-level kernel those of a warp). A stride that is known at run time only is
+    taken to step over all that is beside it; and a ``while`` loop that loads a scalar, or a volatile value, on which depends how often it turns, has no barrier
+    inside unless it stores by the same pointer.
 
     Where some warps may not come to it, as in a branch on :func:`warp_id`, it is an error.
     """
