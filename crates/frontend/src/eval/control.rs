@@ -10,7 +10,7 @@ use tilewright_ir::Block;
 use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::dialect::{scf, tt};
 
-use super::join::{always_returns, clauses_always_return, nothing_follows};
+use super::join::{always_returns, clauses_always_return, nothing_follows, result_of};
 use super::stmt::{Flow, Rest};
 use super::{Eval, Evaluator, Scope, builder};
 use crate::dtype::Scalar;
@@ -384,10 +384,7 @@ impl Evaluator<'_> {
         let else_block = self.module.append_block(else_region, &[]);
         let mut other = eval(self, else_block, orelse)?;
         self.range = range;
-        let of = |branch: &Branch| match &branch.flow {
-            Flow::Return(value) => value.clone(),
-            _ => Value::NONE,
-        };
+        let of = |branch: &Branch| result_of(&branch.flow).cloned().unwrap_or(Value::NONE);
         let (a, b) = (of(&then), of(&other));
         if !a.same_type(&b) {
             return Err(self

@@ -204,7 +204,7 @@ impl<'a> Visitor<'a> for Reads<'_> {
 }
 
 /// What the function gives where a side has returned; none where it has nowhere.
-fn result_of(flow: &Flow) -> Option<&Value> {
+pub(super) fn result_of(flow: &Flow) -> Option<&Value> {
     match flow {
         Flow::Return(value) | Flow::Joined(Some((_, value))) => Some(value),
         Flow::Next | Flow::Joined(None) => None,

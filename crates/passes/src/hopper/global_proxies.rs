@@ -66,7 +66,8 @@ pub fn run(module: &mut Module) {
         return;
     }
     let affine = Affine::new(module);
-    let mut walk = Walk { module, affine, found: Vec::new(), around: Around::default() };
+    let global = GlobalBases::of(module);
+    let mut walk = Walk { module, global, affine, found: Vec::new(), around: Around::default() };
     for func in module.block_ops(module.body()) {
         for &region in module.regions(func) {
             walk.region(region, &mut State::default());
@@ -236,9 +237,8 @@ struct Touch {
 }
 
 impl Touch {
-    fn of(m: &Module, op: Op) -> Touch {
+    fn of(m: &Module, global: &GlobalBases<'_>, op: Op) -> Touch {
         use ttng::Kind as K;
-        let global = GlobalBases::of(m);
         let (read, written) = (global.touched(op, Access::Read), global.touched(op, Access::Write));
         match m.opcode(op) {
             Some(Opcode::Ttng(K::AsyncTmaCopyGlobalToLocal)) => Touch { copied: read, ..Touch::default() },
@@ -267,6 +267,7 @@ impl Touch {
 /// A walk in the order of execution.
 struct Walk<'m> {
     module: &'m Module,
+    global: GlobalBases<'m>,
     affine: Affine<'m>,
     found: Vec<Place>,
     around: Around,
@@ -365,7 +366,7 @@ impl Walk<'_> {
 
     /// An operation that may touch global memory, or tell other programs.
     fn access(&mut self, op: Op, state: &mut State) {
-        let touch = Touch::of(self.module, op);
+        let touch = Touch::of(self.module, &self.global, op);
         let (wanted, complete) = self.wants(op, &touch, state);
         let others =
             || [&touch.copied, &touch.stored].into_iter().any(|list| meet(list, &self.around.written));
@@ -402,7 +403,7 @@ impl Walk<'_> {
         let m = self.module;
         let (mut wanted, mut complete) = (false, false);
         for op in m.all_ops(l).into_iter().skip(1) {
-            let (of_op, completes) = self.wants(op, &Touch::of(m, op), state);
+            let (of_op, completes) = self.wants(op, &Touch::of(m, &self.global, op), state);
             (wanted, complete) = (wanted || of_op, complete || completes);
         }
         if wanted {
@@ -431,14 +432,14 @@ impl Walk<'_> {
         let m = self.module;
         let mut behind: Vec<State> = Vec::new();
         for region in w.partitions(m).to_vec() {
-            self.around = around(m, w, region);
+            self.around = around(m, &self.global, w, region);
             let mut own = State::default();
             self.region(region, &mut own);
             // Its threads have ended, and their copies where that matters.
             own.stored.clear();
             behind.push(own);
         }
-        self.around = around(m, w, w.default_region(m));
+        self.around = around(m, &self.global, w, w.default_region(m));
         self.region(w.default_region(m), state);
         self.around = Around::default();
         behind.iter().for_each(|own| state.join(own));
@@ -481,7 +482,7 @@ impl Walk<'_> {
 }
 
 /// What others do while a region of a `ttg.warp_specialize` runs, and behind it.
-fn around(m: &Module, w: ttg::WarpSpecialize, region: Region) -> Around {
+fn around(m: &Module, global: &GlobalBases<'_>, w: ttg::WarpSpecialize, region: Region) -> Around {
     let mut around = Around::default();
     let Some(func) = scope::function(m, w.0) else { return around };
     let inside = |op: Op| {
@@ -489,7 +490,7 @@ fn around(m: &Module, w: ttg::WarpSpecialize, region: Region) -> Around {
             .any(|op| m.parent_block(op).and_then(|b| m.block_region(b)) == Some(region))
     };
     for op in m.all_ops(func).into_iter().filter(|&op| !inside(op)) {
-        let touch = Touch::of(m, op);
+        let touch = Touch::of(m, global, op);
         if m.is_ancestor(w.0, op) {
             add(&mut around.written, &touch.written);
         }

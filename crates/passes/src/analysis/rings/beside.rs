@@ -72,6 +72,7 @@ pub(super) fn look(module: &Module, at: &Place, handing: &[Op]) -> Beside {
     let Some(function) = handing.first().and_then(|&op| scope::function(module, op)) else {
         return Beside::default();
     };
+    let global = GlobalBases::of(module);
     let ops = module.all_ops(function);
     let last = ops.iter().rposition(|op| handing.contains(op)).unwrap_or(0);
     let (mut own, mut others) = (Touched::default(), Touched::default());
@@ -81,9 +82,9 @@ pub(super) fn look(module: &Module, at: &Place, handing: &[Op]) -> Beside {
             continue;
         }
         if place(module, op) != *at {
-            touch(module, op, &mut others);
+            touch(module, &global, op, &mut others);
         } else if i < last || handing.iter().any(|&hands| in_one_loop(module, op, hands)) {
-            touch(module, op, &mut own);
+            touch(module, &global, op, &mut own);
         }
     }
     Beside { is_shared: own.meets(&others), by_proxy: own.is_reached_by_proxy(&others) }
@@ -96,9 +97,9 @@ fn in_one_loop(module: &Module, a: Op, b: Op) -> bool {
 }
 
 /// Adds what the threads of an operation touch, but fields of rings.
-fn touch(module: &Module, op: Op, touched: &mut Touched) {
+fn touch(module: &Module, global: &GlobalBases<'_>, op: Op, touched: &mut Touched) {
     for access in [Access::Read, Access::Write] {
-        for base in GlobalBases::of(module).touched(op, access) {
+        for base in global.touched(op, access) {
             touched.add(base, access);
         }
     }
