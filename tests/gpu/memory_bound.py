@@ -246,7 +246,7 @@ def measure(record: Record, name: str, case: Case) -> Result:
     modules = {OURS: load(case.module), TRITON: load_for_triton(case.module)}
     runs = {who: functools.partial(case.run, module) for who, module in modules.items()}
     return timing.measure(record, Result("memory-bound", name, name, "TB/s", case.bytes), runs, case.configs, case.check, case.outs,
-                          {"copy": copy_of(case.bytes)}, rounds=3 if case.bytes > 1 << 26 else 9, rep=12)  # fmt: skip
+                          {"copy": copy_of(case.bytes)}, rounds=9 if case.bytes > 1 << 26 else 15, rep=12)  # fmt: skip
 
 
 def main() -> None:
