@@ -39,15 +39,17 @@ def attend(acc, l_i, m_i, q, k_ptrs, v_ptrs, stride_kn, stride_vn, lo, hi, offs_
 def flash_kernel(
     q_ptr, k_ptr, v_ptr, o_ptr, scale, n_ctx, stride_h, stride_n,
     D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, CAUSAL: tl.constexpr, EVEN: tl.constexpr,
+    GROUP: tl.constexpr = 1,
 ):  # fmt: skip
     start_m = tl.program_id(0) * BLOCK_M
     base = tl.program_id(1).to(tl.int64) * stride_h
+    base_kv = (tl.program_id(1) // GROUP).to(tl.int64) * stride_h
     offs_m = start_m + tl.arange(0, BLOCK_M)
     offs_n = tl.arange(0, BLOCK_N)
     offs_d = tl.arange(0, D)
     q_ptrs = q_ptr + base + offs_m[:, None] * stride_n + offs_d[None, :]
-    k_ptrs = k_ptr + base + offs_n[None, :] * stride_n + offs_d[:, None]
-    v_ptrs = v_ptr + base + offs_n[:, None] * stride_n + offs_d[None, :]
+    k_ptrs = k_ptr + base_kv + offs_n[None, :] * stride_n + offs_d[:, None]
+    v_ptrs = v_ptr + base_kv + offs_n[:, None] * stride_n + offs_d[None, :]
     if EVEN:
         q = tl.load(q_ptrs)
     else:
@@ -79,20 +81,22 @@ def flash_attention(
 ) -> None:
     """o = softmax(q kᵀ / sqrt(D)) v for contiguous (heads, sequence, D) arrays; D is any odd × 2^k from 16.
 
-    With ``causal`` the first block size must be a multiple of the second.
+    k and v may have fewer heads, each for as many heads of q in a row. With ``causal`` the first block size must be a multiple of the second.
     """
     heads, n_ctx, d = q.shape
     block_m, block_n = block
     even = n_ctx % block_m == 0 and n_ctx % block_n == 0
     flash_kernel[(triton.cdiv(n_ctx, block_m), heads)](
         q, k, v, o, d**-0.5, n_ctx, n_ctx * d, d,
-        D=d, BLOCK_M=block_m, BLOCK_N=block_n, CAUSAL=causal, EVEN=even, num_warps=num_warps, num_stages=num_stages,
+        D=d, BLOCK_M=block_m, BLOCK_N=block_n, CAUSAL=causal, EVEN=even, GROUP=heads // k.shape[0],
+        num_warps=num_warps, num_stages=num_stages,
     )  # fmt: skip
 
 
 def reference(q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool) -> np.ndarray:
     """Attention in float64."""
     q, k, v = (x.astype(np.float64) for x in (q, k, v))
+    k, v = (np.repeat(x, q.shape[0] // x.shape[0], axis=0) for x in (k, v))
     s = q @ k.transpose(0, 2, 1) / np.sqrt(q.shape[-1])
     if causal:
         s = np.where(np.tri(s.shape[1], dtype=bool), s, -np.inf)
@@ -101,10 +105,10 @@ def reference(q: np.ndarray, k: np.ndarray, v: np.ndarray, causal: bool) -> np.n
 
 
 def example(device) -> None:
-    """Flash attention at head sizes 64, 80, 96 and 128, causal and not, with and without a ragged end."""
+    """Flash attention at head sizes 64, 80, 96 and 128, causal and not, with and without a ragged end, with two heads of queries for one of keys."""
     rng = np.random.default_rng(0)
-    for d, n_ctx, causal in ((64, 128, False), (80, 128, True), (96, 100, False), (128, 128, True)):
-        q, k, v = (rng.standard_normal((2, n_ctx, d)).astype(np.float16) for _ in range(3))
+    for d, n_ctx, causal, kv_heads in ((64, 128, False, 2), (80, 128, True, 1), (96, 100, False, 1), (128, 128, True, 2)):  # fmt: skip
+        q, k, v = (rng.standard_normal((heads, n_ctx, d)).astype(np.float16) for heads in (2, kv_heads, kv_heads))  # fmt: skip
         o = device.empty(q.shape, np.float16)
         flash_attention(*(device.array(x) for x in (q, k, v)), o, causal, block=(64, 32), num_warps=4)
         np.testing.assert_allclose(device.numpy(o), reference(q, k, v, causal), rtol=1e-2, atol=1e-2)

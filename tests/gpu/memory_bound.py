@@ -1,4 +1,4 @@
-"""Kernels that memory bounds, against Triton on the same source and the same list of configurations, and against a copy.
+"""Kernels that memory bounds, sorts and histograms, against Triton on the same source and the same list of configurations, and against a copy.
 
 ``python memory_bound.py [--record FILE] [KERNEL …]`` prints a line a case: the kernel's bandwidth under both compilers and of a copy of as
 many bytes, in turns, and the configuration that each compiler kept; then the geometric mean of the ratios and the smallest.
@@ -22,8 +22,8 @@ from peers import about, load, load_for_triton
 from results import OURS, TRITON, Record, Result
 from tolerance import close
 
-FP16, BF16, FP32 = torch.float16, torch.bfloat16, torch.float32
-SHORT = {FP16: "fp16", BF16: "bf16", FP32: "fp32"}
+FP16, BF16, FP32, INT32 = torch.float16, torch.bfloat16, torch.float32, torch.int32
+SHORT = {FP16: "fp16", BF16: "bf16", FP32: "fp32", INT32: "int32"}
 
 
 @dataclass
@@ -36,6 +36,7 @@ class Case:
     outs: list
     bytes: int
     configs: list
+    table: str = "memory-bound"
 
 
 def next_power(n: int) -> int:
@@ -212,6 +213,47 @@ def cumsum(dtype, rows, cols):
                 pieces(cols, (1024, 2048, 4096, 8192)))  # fmt: skip
 
 
+def sort(dtype, rows, cols):
+    x = randn(rows, cols, dtype=dtype)
+    out = torch.empty_like(x)
+    want = x.sort(1).values
+    configs = [
+        {"rows": r, "num_warps": w}
+        for r in (1, 2, 4, 8)
+        for w in (1, 2, 4, 8)
+        if 2 <= r * cols // (32 * w) <= 64
+    ]
+    return Case("sort", lambda m, **c: m.sort(x, out, **c), lambda: close(out, want, 1e-30), [out], 2 * x.nbytes, configs, SHORT_LISTS)  # fmt: skip
+
+
+def counted(function: str, dtype, n: int, bins: int, configs: list) -> Case:
+    x = torch.randint(bins, (n,), device="cuda", dtype=dtype)
+    counts = torch.empty(bins, device="cuda", dtype=torch.int32)
+    want = torch.bincount(x, minlength=bins)
+
+    def run(module, **config):
+        counts.zero_()
+        getattr(module, function)(x, counts, **config)
+
+    return Case("histogram", run, lambda: close(counts, want), [counts], x.nbytes, configs, SHORT_LISTS)
+
+
+def histogram(dtype, n, bins):
+    return counted("histogram", dtype, n, bins, [{"block": b, "num_warps": w} for b in (512, 1024, 2048) for w in (4, 8)])  # fmt: skip
+
+
+def histogram_by_tiles(dtype, n, bins):
+    configs = [
+        {"block": b, "num_warps": w, "programs": p}
+        for b in (1024, 2048, 4096)
+        for w in (4, 8)
+        for p in (264, 528, 1056)
+    ]
+    return counted("histogram_by_tiles", dtype, n, bins, configs)
+
+
+SHORT_LISTS = "sorts and histograms"
+
 CASES = [
     (add, [(FP32, 1 << 26), (FP16, 1 << 26), (BF16, 1 << 26), (FP32, 50_000_001), (FP16, 1 << 20), (FP32, 98432)]),
     (dropout, [(FP32, 1 << 26), (FP16, 1 << 26), (BF16, 1 << 26), (FP32, 1 << 20)]),
@@ -231,6 +273,9 @@ CASES = [
     (argmax, [(FP16, 65536, 512), (FP32, 8192, 5000), (BF16, 8192, 8192), (FP32, 1024, 50257), (FP16, 1024, 65536)]),
     (cumsum, [(FP32, 65536, 512), (FP32, 8192, 5000), (FP32, 1024, 65536), (FP16, 8192, 8192), (FP16, 16384, 1000),
               (BF16, 1024, 50257)]),
+    (sort, [(FP32, 65536, 64), (FP32, 32768, 256), (FP32, 8192, 1024), (FP16, 16384, 512), (BF16, 8192, 1024)]),
+    (histogram, [(INT32, 1 << 22, 65536)]),
+    (histogram_by_tiles, [(INT32, 1 << 26, 256), (INT32, 1 << 26, 1024), (INT32, 1 << 22, 64)]),
 ]  # fmt: skip
 
 
@@ -245,8 +290,9 @@ def measure(record: Record, name: str, case: Case) -> Result:
     """Both compilers, each with its best configuration, and a copy; of what takes a few µs more rounds, since a clock's tick is half a hundredth of that."""
     modules = {OURS: load(case.module), TRITON: load_for_triton(case.module)}
     runs = {who: functools.partial(case.run, module) for who, module in modules.items()}
-    return timing.measure(record, Result("memory-bound", name, name, "TB/s", case.bytes), runs, case.configs, case.check, case.outs,
-                          {"copy": copy_of(case.bytes)}, rounds=9 if case.bytes > 1 << 26 else 15, rep=12)  # fmt: skip
+    library = {"copy": copy_of(case.bytes)} if case.table == "memory-bound" else {}
+    return timing.measure(record, Result(case.table, name, name, "TB/s", case.bytes), runs, case.configs, case.check, case.outs, library,
+                          rounds=9 if case.bytes > 1 << 26 else 15, rep=12)  # fmt: skip
 
 
 def main() -> None:

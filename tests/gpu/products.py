@@ -59,18 +59,20 @@ FLAT_ODD = [
 ]
 WIDE = [((128, 192, 64), 8, 5), ((128, 224, 64), 8, 4), ((256, 160, 64), 8, 3), ((256, 192, 64), 8, 3), ((128, 128, 64), 4, 6),
         ((128, 192, 64), 8, 5, LOOP), ((128, 224, 64), 8, 4, LOOP), ((128, 320, 64), 8, 3, LOOP), ((256, 256, 64), 8, 4, PAIRS | {"group_m": 4})]  # fmt: skip
+SPLIT = [((m, n, 64), w, s, {"split_k": k}) for m, n, w in ((64, 64, 4), (64, 128, 4), (128, 128, 8)) for s in (3, 4) for k in (4, 8, 16)]  # fmt: skip
 WIDE_K_MORE = [((256, 128, 128), 8, 4, LOOP), ((128, 256, 128), 8, 4, {"group_m": 16})]
 
 
 @dataclass
 class Case:
-    """A product of an M×K and a K×N matrix; ``trans_b``: the right one is stored transposed."""
+    """A product of an M×K and a K×N matrix; ``trans_b``: the right one is stored transposed; ``split``: programs share out K and add to a float32 result."""
 
     dtype: torch.dtype
     shape: tuple[int, int, int]
     configs: list
     trans_b: bool = False
     name: str = ""
+    split: bool = False
 
     def problem(self) -> str:
         size = f"{self.shape[0]}³" if len(set(self.shape)) == 1 else "×".join(map(str, self.shape))
@@ -78,6 +80,8 @@ class Case:
         return f"{SHORT[self.dtype]} {size}{layout}"
 
     def label(self) -> str:
+        if self.split:
+            return f"{self.problem()}, split-K"
         odd = ", odd tiles" if any(b & (b - 1) for config in self.configs for b in config[0]) else ""
         return self.name or f"{self.problem()}{odd}"
 
@@ -94,6 +98,10 @@ PRODUCTS = [
     Case(FP16, (4001, 4104, 4072), SQUARE + PERSISTENT),
     Case(FP16, (3999, 4001, 4003), SQUARE),
     Case(FP16, (2048, 1536, 4096), SQUARE + ODD),
+    *(
+        Case(FP16, shape, SPLIT, trans_b=True, split=True)
+        for shape in ((64, 4096, 14336), (128, 512, 16384), (512, 512, 32768))
+    ),
 ]
 
 LLAMA_8B = {"qkv": (6144, 4096), "o": (4096, 4096), "gate and up": (28672, 4096), "down": (4096, 14336)}
@@ -129,6 +137,8 @@ def random(dtype: torch.dtype, rows: int, cols: int) -> torch.Tensor:
 
 def libraries(a, b, out, case: Case) -> dict:
     """What cuBLAS has for the case."""
+    if case.split:
+        return {"cuBLAS": lambda: torch.mm(a, b)}
     if case.dtype == FP8:
         one = torch.ones((), device="cuda")
         exact = lambda: torch._scaled_mm(a, b, one, one, out_dtype=out.dtype)
@@ -143,17 +153,25 @@ def measure(record: Record, table: str, case: Case) -> None:
     m, n, k = case.shape
     a = random(case.dtype, m, k)
     b = random(case.dtype, n, k).T if case.trans_b else random(case.dtype, k, n)
-    out = torch.empty(m, n, device="cuda", dtype=RESULT.get(case.dtype, case.dtype))
+    result = torch.float32 if case.split else RESULT.get(case.dtype, case.dtype)
+    out = torch.empty(m, n, device="cuda", dtype=result)
     wide = torch.float64 if case.dtype == INT8 else torch.float32
     want = a.to(wide) @ b.to(wide)
     # A term that is missing from a sum of k is off by 1/√k. Hardware sums products of fp8 with 14 bits: 2.2e-3 were seen.
     share = None if case.dtype == INT8 else 5e-3 if case.dtype == FP8 else max(eps(case.dtype), 1e-3)
     modules = {OURS: load("matmul"), TRITON: load_for_triton("matmul")}
+
+    def run(module, **config):
+        if case.split:
+            out.zero_()
+            return module.split_k_matmul(a, b, out, **config)
+        return module.matmul(a, b, out, **config)
+
     configs = [launch_options(*config) for config in case.configs]
     timing.measure(
         record,
         Result(table, case.label(), case.problem(), "TFLOP/s", 2 * m * n * k),
-        {who: functools.partial(module.matmul, a, b, out) for who, module in modules.items()},
+        {who: functools.partial(run, module) for who, module in modules.items()},
         {OURS: configs, TRITON: [config for config in configs if "persistent" not in config]},
         # (Of sixty-seven million sums whose terms tensor cores add in fourteen bits, one may be further off.)
         lambda: close(out, want, share, 10.0),

@@ -1,7 +1,7 @@
-"""Attention, and persistent products on tensor descriptors, against Triton on the same source, and against SDPA and cuBLAS.
+"""Attention, persistent products on tensor descriptors, and products of groups, against Triton on the same source, and against SDPA and cuBLAS.
 
 ``python speed.py [--record FILE] [PART …]``: the parts are the functions below (``forward``, ``descriptors``, ``persistent``, ``backward``,
-``paged``, ``sparse``), a table each. Configurations are ours and those of Triton's tutorials (``06-fused-attention``, ``09-persistent-matmul``).
+``paged``, ``sparse``, ``shapes``, ``grouped``), a table each. Configurations are ours and those of Triton's tutorials (``06-fused-attention``, ``09-persistent-matmul``).
 """
 
 import argparse
@@ -21,6 +21,7 @@ from results import OURS, TRITON, Record, Result, line
 from tolerance import close, eps
 
 BATCH, HEADS, LENGTH = 4, 16, 4096
+ROWS = 16384  # of scores that the references hold at once
 PERSISTENT = (8192, 4096, 2048)
 # Sequences, their largest length, heads, heads of keys and values, rows of a page.
 PAGED = ((64, 4096, 32, 8, 16), (8, 32768, 64, 8, 64), (128, 2048, 32, 4, 16))
@@ -44,17 +45,21 @@ def both(
     return timing.measure(record, Result(table, case, problem, unit, amount), runs, configs, check, outs, library)  # fmt: skip
 
 
-def scores_of(q, k, head: int, causal: bool):
+def scores_of(q, k, head: int, causal: bool, first: int = 0):
+    """Of the queries from ``first`` on."""
     s = q[head].float() @ k[head].float().T * q.shape[-1] ** -0.5
-    return s.masked_fill(torch.ones_like(s, dtype=torch.bool).triu(1), -float("inf")) if causal else s
+    return s.masked_fill(torch.ones_like(s, dtype=torch.bool).triu(1 + first), -float("inf")) if causal else s
 
 
 def exact_attention(q, k, v, causal: bool):
     """Attention of (heads, length, D) arrays in float32, a head at a time, and the logarithms of the denominators."""
     outs = []
     for head in range(q.shape[0]):
-        s = scores_of(q, k, head, causal)
-        outs.append((torch.softmax(s, 1) @ v[head].float(), s.logsumexp(1)))
+        rows = []
+        for first in range(0, q.shape[1], ROWS):
+            s = scores_of(q[:, first : first + ROWS], k, head, causal, first)
+            rows.append((torch.softmax(s, 1) @ v[head].float(), s.logsumexp(1)))
+        outs.append([torch.cat(parts) for parts in zip(*rows)])
     return [torch.stack(parts) for parts in zip(*outs)]
 
 
@@ -268,7 +273,115 @@ def sparse(record):
              check, configs, amount, "TFLOP/s", [o, lse])  # fmt: skip
 
 
-PARTS = {part.__name__: part for part in (forward, descriptors, persistent, backward, paged, sparse)}
+# D, batch, heads, heads of keys, length.
+SHAPES = [(d, batch, heads, heads, length) for d in (64, 128, 256)
+          for batch, heads, length in ((16, 16, 1024), (4, 16, 4096), (1, 16, 16384), (1, 2, 65536)) if (d, length) not in ((64, 4096), (128, 4096))]  # fmt: skip
+SHAPES += [(128, 4, 32, 8, 4096), (64, 4, 32, 4, 4096)]
+
+
+def shapes(record):
+    """Attention forward through pointers of other shapes, with several heads of queries for one of keys, and of packed sequences."""
+    table = "attention, other shapes"
+    configs = [c for c in ATTENTION if c["num_stages"] < 6]
+    for (d, batch, heads, kv_heads, length), causal in itertools.product(SHAPES, (False, True)):
+        q = torch.randn(batch * heads, length, d, device="cuda", dtype=torch.float16)
+        k, v = (
+            torch.randn(batch * kv_heads, length, d, device="cuda", dtype=torch.float16) for _ in range(2)
+        )
+        o = torch.empty_like(q)
+        want = exact_attention(q, *(x.repeat_interleave(heads // kv_heads, 0) for x in (k, v)), causal)[0]
+        by_head = [x.view(batch, -1, length, d) for x in (q, k, v)]
+        sdpa = lambda: torch.nn.functional.scaled_dot_product_attention(*by_head, is_causal=causal, enable_gqa=heads != kv_heads)  # fmt: skip
+        few = heads if heads == kv_heads else f"{heads}/{kv_heads}"
+        case = f"{batch}×{length}, {few} heads, {shape_of(d, causal)}"
+        both(record, table, case, case, "flash_attention", lambda m, **c: m.flash_attention(q, k, v, o, causal, **c), lambda: close(o, want),
+             for_mask(configs, causal), 4 * batch * heads * length**2 * d / (2 if causal else 1), "TFLOP/s", [o], {"SDPA": sdpa})  # fmt: skip
+    for d, causal in itertools.product((64, 128), (False, True)):
+        packed(record, table, configs, d, causal)
+
+
+def packed(record, table, configs, d: int, causal: bool):
+    """Sixteen sequences of 512 to 4,096 tokens one behind the other."""
+    heads, kv_heads = 32, 8
+    lengths = torch.randint(512, 4097, (16,), generator=torch.Generator().manual_seed(0))
+    begins = torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)]).int().cuda()
+    tokens = int(lengths.sum())
+    q = torch.randn(tokens, heads, d, device="cuda", dtype=torch.float16)
+    k, v = (torch.randn(tokens, kv_heads, d, device="cuda", dtype=torch.float16) for _ in range(2))
+    o = torch.empty_like(q)
+    want = torch.empty(q.shape, device="cuda")
+    for a, b in itertools.pairwise(begins.tolist()):
+        mine, keys, values = (x[a:b].transpose(0, 1) for x in (q, k, v))
+        of_heads = (x.repeat_interleave(heads // kv_heads, 0) for x in (keys, values))
+        want[a:b] = exact_attention(mine, *of_heads, causal)[0].transpose(0, 1)
+    case = f"16 sequences of 512 to 4096, packed, {heads}/{kv_heads} heads, {shape_of(d, causal)}"
+    both(record, table, case, case, "flash_attention_varlen",
+         lambda m, **c: m.flash_attention_varlen(q, k, v, o, begins, 4096, causal, **c), lambda: close(o, want), for_mask(configs, causal),
+         4 * heads * int((lengths**2).sum()) * d / (2 if causal else 1), "TFLOP/s", [o])  # fmt: skip
+
+
+# Rows, groups, N, K.
+GROUPS = ((8192, 8, 4096, 7168), (8192, 64, 4096, 2048), (1024, 32, 4096, 4096))
+# Tokens, experts, experts of a token, N, K.
+EXPERTS = ((64, 8, 2, 14336, 4096), (2048, 8, 2, 14336, 4096), (4096, 64, 8, 2048, 2048))
+
+
+def grouped(record):
+    """Products of groups of rows, and of tokens that experts share out."""
+    table, name = "grouped", "grouped_matmul"
+    for rows, groups, n, k in GROUPS:
+        a, b = (
+            torch.randn(*shape, device="cuda", dtype=torch.bfloat16) for shape in ((rows, k), (groups, n, k))
+        )
+        c = torch.empty(rows, n, device="cuda", dtype=torch.bfloat16)
+        ends = (
+            torch.randint(rows // 16 + 1, (groups - 1,), generator=torch.Generator().manual_seed(0))
+            .sort()
+            .values
+            * 16
+        )
+        ends = torch.cat([ends, torch.tensor([rows])]).int().cuda()
+        begins = [0, *ends.tolist()]
+        want = torch.cat(
+            [a[i:j].float() @ b[g].float().T for g, (i, j) in enumerate(itertools.pairwise(begins))]
+        )
+        per = torch.cuda.get_device_properties(0).multi_processor_count
+        configs = [{"block": block, "num_warps": w, "num_stages": s, "programs": p * per}
+                   for block, w, s, p in (((128, 256, 64), 8, 3, 1), ((128, 256, 64), 8, 4, 1), ((256, 128, 64), 8, 3, 1), ((128, 128, 64), 8, 4, 1),
+                                          ((128, 128, 64), 4, 3, 2), ((128, 128, 64), 4, 4, 1), ((64, 128, 64), 4, 4, 2), ((64, 256, 64), 4, 4, 1),
+                                          ((128, 64, 64), 4, 4, 2), ((64, 64, 64), 4, 4, 3), ((64, 64, 128), 4, 3, 2))]  # fmt: skip
+        case = f"{rows} rows in {groups} groups, {n}×{k}"
+        both(record, table, case, case, name, lambda m, **o: m.grouped_matmul(a, b, c, ends, **o), lambda: close(c, want), configs,
+             2 * rows * n * k, "TFLOP/s", [c], {"torch": lambda: torch._grouped_mm(a, b.transpose(1, 2), offs=ends)})  # fmt: skip
+    for tokens, experts, top_k, n, k in EXPERTS:
+        a, b = (
+            torch.randn(*shape, device="cuda", dtype=torch.bfloat16)
+            for shape in ((tokens, k), (experts, n, k))
+        )
+        c = torch.empty(tokens * top_k, n, device="cuda", dtype=torch.bfloat16)
+        chosen = (
+            torch.rand(tokens, experts, generator=torch.Generator().manual_seed(0))
+            .argsort(1)[:, :top_k]
+            .reshape(-1)
+        )
+        lists = {m: [torch.from_numpy(x).cuda() for x in load(name).by_expert(chosen.numpy(), experts, m)] for m in (16, 32, 64, 128)}  # fmt: skip
+        want = torch.empty(tokens * top_k, n, device="cuda")
+        for e in range(experts):
+            mine = (chosen == e).nonzero()[:, 0].cuda()
+            want[mine] = a[mine // top_k].float() @ b[e].float().T
+        configs = [{"block": block, "num_warps": w, "num_stages": s}
+                   for block, w, s in (((128, 256, 64), 8, 3), ((128, 256, 64), 8, 4), ((128, 128, 64), 8, 4), ((128, 128, 64), 4, 4),
+                                       ((64, 128, 64), 4, 4), ((64, 256, 64), 4, 4), ((64, 128, 128), 4, 3), ((32, 128, 64), 4, 4),
+                                       ((16, 128, 64), 4, 4), ((16, 64, 128), 4, 4), ((16, 128, 128), 4, 4), ((16, 256, 64), 8, 4))]  # fmt: skip
+        case = f"{tokens} tokens, {top_k} of {experts} experts each, {n}×{k}"
+        both(record, table, case, case, name, lambda m, block, **o: m.experts_matmul(a, b, c, *lists[block[0]], top_k, block, **o),
+             lambda: close(c, want), configs, 2 * tokens * top_k * n * k, "TFLOP/s", [c])  # fmt: skip
+
+
+PARTS = {
+    part.__name__: part
+    for part in (forward, descriptors, persistent, backward, paged, sparse, shapes, grouped)
+}
 
 
 def main():

@@ -10,6 +10,7 @@
 //! No LLVM type appears in this crate's interface: a direct PTX emitter can stand behind the same builder.
 
 pub mod builder;
+mod chains;
 mod division;
 pub mod emit;
 mod fold;

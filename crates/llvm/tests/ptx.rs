@@ -105,6 +105,40 @@ fn pointers_that_move_together_share_an_offset() {
     assert_eq!(body.matches("add.s64").count(), 4, "{}", out.assembly);
 }
 
+/// Where the steps of four elements' chains stand, as the elements that they belong to, when each chain has so many steps.
+fn chains_of(steps: u64) -> Vec<u64> {
+    let mut m = Module::new("t");
+    let mut b = Builder::new(&mut m, "k", &[Ty::GLOBAL], &[], Some(kernel()), Loc::NONE);
+    let at = b.arg(0);
+    let t = tid(&mut b);
+    let mut elements: Vec<Value> = (0..4).map(|e| b.add_const(t, e)).collect();
+    for step in 0..steps {
+        for (e, x) in elements.iter_mut().enumerate() {
+            let key = b.constant(Ty::I32, 1_000_000 * (e as u64 + 1) + 2 * step + 1);
+            let mixed = b.xor(*x, key);
+            *x = b.bin(BinOp::Mul, mixed, mixed);
+        }
+    }
+    let all = b.vector(&elements);
+    b.store(at, all, 16);
+    b.ret(&[]);
+    b.finish();
+    m.chains_in_turn();
+    let out = emit::compile(m, EmitOptions { passes: String::new(), ..options() }).unwrap();
+    let key = |l: &str| l.contains(" = xor i32").then(|| l.rsplit(", ").find_map(|w| w.trim().parse().ok()))?;
+    let keys: Vec<u64> = out.llvm_ir.lines().filter_map(key).collect();
+    assert_eq!(keys.len(), 4 * steps as usize, "{}", out.llvm_ir);
+    keys.into_iter().map(|k| k / 1_000_000).collect()
+}
+
+/// An element's chain stands as a whole where it is long; a short one as it was recorded, step by step.
+#[test]
+fn long_chains_stand_one_behind_the_other() {
+    let long = chains_of(20);
+    assert!(long.is_sorted(), "{long:?}");
+    assert_eq!(chains_of(4)[..8], [1, 2, 3, 4, 1, 2, 3, 4]);
+}
+
 #[test]
 fn invariant_addresses_leave_the_loop() {
     let mut m = Module::new("t");

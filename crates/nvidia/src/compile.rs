@@ -202,6 +202,7 @@ pub fn compile(module: &ir::Module, options: &CodegenOptions) -> Result<Kernel, 
     let start = Instant::now();
     let mut lowered = lower::lower(module, options.target, &options.kernel)?;
     lowered.module.share_steps();
+    lowered.module.chains_in_turn();
     lowered.module.keep_wide_offsets("wgmma.mma_async");
     let mut timing = Timing { lower: start.elapsed(), ..Timing::default() };
     let features = options.target.ptx_feature(lowered.module.inline_assembly());
