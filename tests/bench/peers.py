@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+import importlib.util
 import os
 import re
 import subprocess
@@ -16,15 +17,26 @@ sys.path.insert(0, str(EXAMPLES))
 from common import Device  # noqa: E402, F401 - for the scripts that import this one
 
 
-def load(name: str):
-    """The example under Tilewright."""
-    return importlib.import_module(name)
+def load(name: str, copy: int = 0):
+    """The example under Tilewright; of each ``copy`` the kernels are compiled and loaded by themselves."""
+    return _copy_of(importlib.import_module(name), copy)
 
 
-def load_for_triton(name: str):
+def load_for_triton(name: str, copy: int = 0):
     """The example's own source with Triton imported in Tilewright's place, in it and in the examples that it imports."""
     _write_for_triton(name)
-    return importlib.import_module(f"{name}_triton")
+    return _copy_of(importlib.import_module(f"{name}_triton"), copy)
+
+
+def _copy_of(module, copy: int):
+    if copy == 0:
+        return module
+    name = f"{module.__name__}_{copy}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, module.__file__)
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
 
 
 def _write_for_triton(name: str) -> None:

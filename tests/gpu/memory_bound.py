@@ -287,9 +287,14 @@ def copy_of(size: int) -> Callable:
 
 
 def measure(record: Record, name: str, case: Case) -> Result:
-    """Both compilers, each with its best configuration, and a copy; of what takes a few µs more rounds, since a clock's tick is half a hundredth of that."""
-    modules = {OURS: load(case.module), TRITON: load_for_triton(case.module)}
-    runs = {who: functools.partial(case.run, module) for who, module in modules.items()}
+    """Both compilers, each with its best configuration, and a copy; of what takes a few µs more rounds, since a clock's tick is half a hundredth of that, and
+    several copies of each compiler's code."""
+    copies = 1 if case.bytes > 1 << 24 else 4
+    modules = {
+        OURS: [load(case.module, k) for k in range(copies)],
+        TRITON: [load_for_triton(case.module, k) for k in range(copies)],
+    }
+    runs = {who: [functools.partial(case.run, module) for module in mine] for who, mine in modules.items()}
     library = {"copy": copy_of(case.bytes)} if case.table == "memory-bound" else {}
     return timing.measure(record, Result(case.table, name, name, "TB/s", case.bytes), runs, case.configs, case.check, case.outs, library,
                           rounds=9 if case.bytes > 1 << 26 else 15, rep=12)  # fmt: skip

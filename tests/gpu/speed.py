@@ -274,15 +274,17 @@ def sparse(record):
 
 
 # D, batch, heads, heads of keys, length.
-SHAPES = [(d, batch, heads, heads, length) for d in (64, 128, 256)
+SHAPES = [(128, 4, 32, 8, 4096), (64, 4, 32, 4, 4096)]
+SHAPES += [(d, batch, heads, heads, length) for d in (64, 128, 256)
           for batch, heads, length in ((16, 16, 1024), (4, 16, 4096), (1, 16, 16384), (1, 2, 65536)) if (d, length) not in ((64, 4096), (128, 4096))]  # fmt: skip
-SHAPES += [(128, 4, 32, 8, 4096), (64, 4, 32, 4, 4096)]
 
 
 def shapes(record):
     """Attention forward through pointers of other shapes, with several heads of queries for one of keys, and of packed sequences."""
     table = "attention, other shapes"
     configs = [c for c in ATTENTION if c["num_stages"] < 6]
+    for d, causal in itertools.product((64, 128), (False, True)):
+        packed(record, table, configs, d, causal)
     for (d, batch, heads, kv_heads, length), causal in itertools.product(SHAPES, (False, True)):
         q = torch.randn(batch * heads, length, d, device="cuda", dtype=torch.float16)
         k, v = (
@@ -296,8 +298,6 @@ def shapes(record):
         case = f"{batch}×{length}, {few} heads, {shape_of(d, causal)}"
         both(record, table, case, case, "flash_attention", lambda m, **c: m.flash_attention(q, k, v, o, causal, **c), lambda: close(o, want),
              for_mask(configs, causal), 4 * batch * heads * length**2 * d / (2 if causal else 1), "TFLOP/s", [o], {"SDPA": sdpa})  # fmt: skip
-    for d, causal in itertools.product((64, 128), (False, True)):
-        packed(record, table, configs, d, causal)
 
 
 def packed(record, table, configs, d: int, causal: bool):

@@ -79,19 +79,34 @@ def compiled(
     )
 
 
-def best(run: Callable, configs: list[dict], rep: int = 20) -> dict:
-    """The configuration with the smallest time. All are timed twice, the second time backwards, on a card that has worked for a while: a clock that
-    falls under load favours whoever comes first. The fastest four take turns."""
+def best(run: Callable | list[Callable], configs: list[dict], rep: int = 20) -> dict:
+    """The configuration with the smallest time, of several copies of the code the mean of theirs. All are timed twice, the second time backwards, on a card that has
+    worked for a while: a clock that falls under load favours whoever comes first. The fastest four take turns."""
     if len(configs) == 1:
         return configs[0]
-    time(lambda: run(**configs[0]), rep, warmup=150)
+    copies = run if isinstance(run, list) else [run]
+    time(lambda: copies[0](**configs[0]), rep, warmup=150)
     there_and_back = [*range(len(configs)), *reversed(range(len(configs)))]
     sums = dict.fromkeys(range(len(configs)), 0.0)
     for i in there_and_back:
-        sums[i] += time(lambda: run(**configs[i]), min(rep, 8))
+        sums[i] += sum(time(lambda: copy(**configs[i]), min(rep, 8)) for copy in copies)
     fastest = sorted(sums, key=sums.get)[:4]
-    times = race({i: functools.partial(run, **configs[i]) for i in fastest}, rounds=4, rep=rep)
-    return configs[min(times, key=times.get)]
+    times = over_copies(laps(of_copies({i: (copies, configs[i]) for i in fastest}), rounds=4, rep=rep))
+    return configs[min(fastest, key=lambda i: statistics.median(times[i]))]
+
+
+def of_copies(competitors: dict[Hashable, tuple[list[Callable], dict]]) -> dict[tuple, Callable]:
+    """Each copy of each competitor's code, with its configuration, as one that takes turns."""
+    return {(name, k): functools.partial(run, **config)
+            for name, (copies, config) in competitors.items() for k, run in enumerate(copies)}  # fmt: skip
+
+
+def over_copies(laps: dict[tuple, list[float]]) -> dict[Hashable, list[float]]:
+    """The mean of each round's times of a competitor's copies."""
+    by_name: dict[Hashable, list[list[float]]] = {}
+    for (name, _), mine in laps.items():
+        by_name.setdefault(name, []).append(mine)
+    return {name: [statistics.fmean(round_) for round_ in zip(*copies)] for name, copies in by_name.items()}
 
 
 def in_turns(
@@ -171,7 +186,7 @@ def checked(run: Callable, configs: list[dict], check: Callable[[], float], outs
 
 def contest(
     result: Result,
-    runs: dict[str, Callable],
+    runs: dict[str, Callable | list[Callable]],
     configs: list[dict] | dict[str, list[dict]],
     check: Callable[[], float],
     outs: Iterable[torch.Tensor],
@@ -180,27 +195,32 @@ def contest(
     rep: int = 20,
 ) -> Result:
     """Fills ``result``: each of ``runs``, called as ``run(**config)``, keeps its best of ``configs`` (of its own list, where each has one); then they and
-    ``library`` take turns.
+    ``library`` take turns. One of ``runs`` may be several copies of the same code at places of their own in memory, on which times of a few µs depend: then the mean of
+    the copies' times counts.
 
     ``check()`` asserts the results of a launch and says how far off they are; every configuration that is timed passed it, with
     ``outs``, which a launch writes, poisoned before. A compiler that has none drops out, and the result says why; ours may not be wrong.
     """
-    for who, run in runs.items():
+    copies = {who: run if isinstance(run, list) else [run] for who, run in runs.items()}
+    for who, (run, *others) in copies.items():
         usable, refused = compiled(run, configs[who] if isinstance(configs, dict) else configs)
         right, wrong, result.errors[who] = checked(run, usable, check, outs)
+        for other in others:
+            right, more, _ = checked(other, right, check, outs)
+            wrong |= more
         if wrong and who == OURS:
             raise AssertionError(str(wrong))
         result.refused[who] = refused | wrong
         result.tried[who] = len(right)
         if right:
-            result.configs[who] = best(run, right, rep)
+            result.configs[who] = best(copies[who], right, rep)
         elif who == OURS:
             raise RuntimeError(f"no configuration works: {refused}")
-    competitors = {who: functools.partial(runs[who], **config) for who, config in result.configs.items()}
-    everyone = competitors | (library or {})
+    everyone = of_copies({who: (copies[who], config) for who, config in result.configs.items()})
+    everyone |= {(who, 0): run for who, run in (library or {}).items()}
     laps(everyone, 1, rep)  # a card's clock falls most in the first round
     with Clock() as clock:
-        result.laps = laps(everyone, rounds, rep)
+        result.laps = over_copies(laps(everyone, rounds, rep))
     result.clock_mhz, result.watts = clock.medians()
     return result
 

@@ -2,6 +2,9 @@
 //!
 //! An element that several threads hold is operated on by one of them; where the old value is used, the others get it
 //! through scratch memory.
+//!
+//! The elements of a tensor are ordered with nothing among each other, so that what comes before and behind the operation is ordered with all of
+//! them by a fence before, and by one behind if anybody learns what was there: an operation that orders by itself is a fence for each element.
 
 use tilewright_ir as ir;
 use tilewright_ir::dialect::tt;
@@ -37,7 +40,43 @@ impl<H: Hooks> Lower<'_, H> {
             return self.store_relaxed(op);
         }
         let what = Atomic { rmw: Some(op.rmw_op(m)), ty, sem: op.sem(m), scope: op.scope(m), used };
+        if !used && self.adds_side_by_side(op, ty)? {
+            let first = self.regs(op.ptr(m))?[0];
+            let what = self.fence_before(what, first);
+            if what.sem == tt::MemSemantic::Relaxed {
+                return self.store_tensor(op.ptr(m), val, op.mask(m), |l, ptr, values, words, pred| {
+                    H::add_side_by_side(l, ty, ptr, values, words, pred, what.scope);
+                });
+            }
+        }
         self.atomic(what, op.ptr(m), &[val], op.mask(m), result)
+    }
+
+    /// Whether it adds to floats in global memory of which a thread has several side by side.
+    fn adds_side_by_side(&mut self, op: tt::AtomicRmw, ty: Ty) -> Result<bool> {
+        let m = self.m;
+        let of = m.value_type(op.ptr(m));
+        if op.rmw_op(m) != tt::RmwOp::Fadd
+            || !m.is_tensor(of)
+            || m.is_shared_pointer(of)
+            || m.is_remote_pointer(of)
+        {
+            return Ok(false);
+        }
+        let layout = self.layout(of)?;
+        let first = self.regs(op.ptr(m))?[0];
+        Ok(self.access_width(&layout, ty.bits()).1 > 1 && H::adds_side_by_side(self, first, ty))
+    }
+
+    /// Orders what comes before an operation on the elements of a tensor with all of them, which need no order of their own then.
+    fn fence_before(&mut self, what: Atomic, ptr: Value) -> Atomic {
+        use tt::MemSemantic as S;
+        let fenced = match what.sem {
+            S::Release | S::AcquireRelease => H::fence(self, ptr, what.scope),
+            S::Acquire => true,
+            S::Relaxed => false,
+        };
+        if fenced { Atomic { sem: S::Relaxed, ..what } } else { what }
     }
 
     /// Whether it is a store of a tensor to global memory, where nobody uses the old values.
@@ -92,6 +131,10 @@ impl<H: Hooks> Lower<'_, H> {
         }
         let layout = self.layout(self.value_ty(ptr))?;
         let owner = self.is_owner(&layout);
+        // With one element whose value before is used the instruction's own order costs less than a fence behind it.
+        let several = layout.unique_registers().len() > 1;
+        let sem = what.sem;
+        let what = if several || !what.used { self.fence_before(what, ptrs[0]) } else { what };
         let zero = self.b.zero(ty);
         let mut out = vec![zero; layout.num_registers() as usize];
         for r in layout.unique_registers() {
@@ -103,6 +146,10 @@ impl<H: Hooks> Lower<'_, H> {
             }
             let old = H::atomic(self, what, ptrs[r], &of(r), pred)?;
             out[r] = typed(self, old);
+        }
+        let acquires = matches!(sem, tt::MemSemantic::Acquire | tt::MemSemantic::AcquireRelease);
+        if what.used && acquires && what.sem != sem {
+            H::fence(self, ptrs[0], what.scope);
         }
         if shares_old_values(self.m, self.op) {
             out = self.share(&layout, out, ty)?;

@@ -222,6 +222,31 @@ pub trait Hooks: Sized {
         Err(l.unsupported(format!("the operation `{}`", l.m.op_name(l.op))))
     }
 
+    /// Orders all that a thread did before with all that it does behind, in the eyes of `scope`; `false` where the target has no such instruction.
+    /// `ptr`: what is accessed, whose memory may be nobody else's.
+    fn fence(_l: &mut Lower<'_, Self>, _ptr: Value, _scope: tt::MemSyncScope) -> bool {
+        false
+    }
+
+    /// Whether [`Hooks::add_side_by_side`] adds to several elements of this type at such a pointer.
+    fn adds_side_by_side(_l: &mut Lower<'_, Self>, _ptr: Value, _ty: Ty) -> bool {
+        false
+    }
+
+    /// Adds floats of type `ty`, as words, to those that stand side by side in global memory where `pred` holds, each atomically in the eyes of
+    /// `scope` and ordered with nothing. The elements before are not given.
+    fn add_side_by_side(
+        _l: &mut Lower<'_, Self>,
+        _ty: Ty,
+        _ptr: Value,
+        _values: &[Value],
+        _words: Words,
+        _pred: Option<Value>,
+        _scope: tt::MemSyncScope,
+    ) {
+        unreachable!("`adds_side_by_side` says that it can't")
+    }
+
     /// Loads consecutive words from shared memory, aligned to their whole width, where `pred` holds; elsewhere they are zero.
     fn load_shared(l: &mut Lower<'_, Self>, ptr: Value, words: Words, pred: Option<Value>) -> WordValues;
 

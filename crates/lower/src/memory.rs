@@ -161,7 +161,7 @@ impl<H: Hooks> Lower<'_, H> {
     }
 
     /// Stores what this thread owns of a tensor, by accesses as wide as the operation has been promised.
-    fn store_tensor(
+    pub(crate) fn store_tensor(
         &mut self,
         ptr: tilewright_ir::Value,
         value: tilewright_ir::Value,

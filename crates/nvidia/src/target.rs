@@ -332,8 +332,15 @@ impl Target {
     /// The lowest PTX ISA version, of those that LLVM knows, that has the target and these instructions of inline assembly (PTX
     /// ISA, "Release Notes"): the driver's own compiler, the fallback where there is no `ptxas`, takes no newer PTX than itself.
     pub fn ptx_feature<'a>(self, mut inline: impl Iterator<Item = &'a str>) -> &'static str {
-        const VERSIONS: [(u32, &str); 6] =
-            [(70, "+ptx70"), (71, "+ptx71"), (75, "+ptx75"), (78, "+ptx78"), (80, "+ptx80"), (84, "+ptx84")];
+        const VERSIONS: [(u32, &str); 7] = [
+            (70, "+ptx70"),
+            (71, "+ptx71"),
+            (75, "+ptx75"),
+            (78, "+ptx78"),
+            (80, "+ptx80"),
+            (81, "+ptx81"),
+            (84, "+ptx84"),
+        ];
         let most = inline.try_fold(self.facts().ptx.min(84), |most, text| match most.max(self.needs(text)) {
             84 => Err(84),
             most => Ok(most),
@@ -355,7 +362,11 @@ impl Target {
         let ignores = instruction.contains("shared.global") && instruction.matches(',').count() == 3;
         // A wait for a parity; an arrival whose state nobody wants.
         let mbarrier = instruction.contains("mbarrier.");
-        if ignores {
+        // Floats side by side.
+        let adds = |kind: &str| instruction.contains("red.global.") && instruction.contains(kind);
+        if adds(".v2.") || adds(".v4.") {
+            81
+        } else if ignores {
             75
         } else if mbarrier {
             71

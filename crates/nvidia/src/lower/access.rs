@@ -90,7 +90,7 @@ impl Asm {
     }
 
     /// What follows is executed where `pred` holds.
-    fn guard(&mut self, pred: Option<Value>) {
+    pub(super) fn guard(&mut self, pred: Option<Value>) {
         if let Some(pred) = pred {
             let p = self.arg(pred, 'b');
             let _ = write!(self.text, "@{p} ");

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 
 use tilewright_ir::dialect::tt;
 use tilewright_llvm::{BinOp, CastOp, Effect, IntPred, Scalar, Ty, Value};
-use tilewright_lower::{Atomic, int_of};
+use tilewright_lower::{Atomic, Words, int_of};
 
-use super::access::Asm;
+use super::access::{Asm, letter, vector};
 use super::{Lower, Result};
 
 impl Lower<'_, '_> {
@@ -20,12 +20,7 @@ impl Lower<'_, '_> {
     ) -> Result<Value> {
         let bits = what.ty.bits();
         // In the orders in which Triton writes them; `ptxas` takes either.
-        // Shared memory is nobody else's, or the cluster's.
-        let scope = match self.state_space(ptr).0 {
-            "shared" => "cta",
-            "shared::cluster" => "cluster",
-            _ => what.scope.keyword(),
-        };
+        let scope = self.scope_at(ptr, what.scope);
         let semantics = what.sem.keyword();
         let suffix = format!("{scope}.{semantics}");
         let Some(kind) = what.rmw else {
@@ -59,6 +54,62 @@ impl Lower<'_, '_> {
         // `red` has no acquire: nothing is read.
         let reduces = !what.used && kind != tt::RmwOp::Exch && what.sem == tt::MemSemantic::Relaxed;
         Ok(self.emit_atomic(&operation, &suffix, reduces, ptr, values, bits, pred))
+    }
+
+    /// The scope of an access: shared memory is nobody else's, or the cluster's.
+    fn scope_at(&self, ptr: Value, scope: tt::MemSyncScope) -> &'static str {
+        match self.state_space(ptr).0 {
+            "shared" => "cta",
+            "shared::cluster" => "cluster",
+            _ => scope.keyword(),
+        }
+    }
+
+    /// A fence between accesses to memory as that of `ptr` (PTX ISA, "membar / fence").
+    pub fn fence(&mut self, ptr: Value, scope: tt::MemSyncScope) -> bool {
+        let scope = self.scope_at(ptr, scope);
+        self.b.asm(&format!("fence.acq_rel.{scope};"), "~{memory}", Effect::Write, &[], &[]);
+        true
+    }
+
+    /// Whether floats of this type that stand side by side are added to by one instruction: from sm_90 on (PTX ISA, "red").
+    pub fn adds_side_by_side(&self, ty: Ty) -> bool {
+        self.facts().capability >= 90 && matches!(ty.scalar, Scalar::F32 | Scalar::F16 | Scalar::BF16)
+    }
+
+    /// Such an addition, where `pred` holds.
+    pub fn add_side_by_side(
+        &mut self,
+        ty: Ty,
+        ptr: Value,
+        values: &[Value],
+        words: Words,
+        pred: Option<Value>,
+        scope: tt::MemSyncScope,
+    ) {
+        let operation = match (ty.scalar, words.per_word) {
+            (Scalar::F32, _) => ("add", "f32"),
+            (Scalar::F16, 1) => ("add.noftz", "f16"),
+            (Scalar::F16, _) => ("add.noftz", "f16x2"),
+            (_, 1) => ("add.noftz", "bf16"),
+            _ => ("add.noftz", "bf16x2"),
+        };
+        let count = if words.count > 1 { format!(".v{}", words.count) } else { String::new() };
+        let (base, offset) = self.split_global(ptr);
+        let mut asm = Asm::default();
+        let address = asm.arg(base, 'l');
+        let names: Vec<String> = values.iter().map(|&v| asm.arg(v, letter(words))).collect();
+        let immediate = self.immediate(&mut asm, offset);
+        asm.guard(pred);
+        let _ = write!(
+            asm.text,
+            "red.global.{}.relaxed.{}{count}.{} [{address}{immediate}], {};",
+            scope.keyword(),
+            operation.0,
+            operation.1,
+            vector(&names)
+        );
+        self.b.asm(&asm.text, &asm.constraints, Effect::Write, &[], &asm.args);
     }
 
     /// bf16 addition where there is no instruction: compare and swap until nobody came in between.

@@ -225,6 +225,26 @@ impl Hooks for Nvidia {
         }
     }
 
+    fn fence(l: &mut Shared<'_>, ptr: Value, scope: tt::MemSyncScope) -> bool {
+        !Lower(l).is_symmetric(ptr) && Lower(l).fence(ptr, scope)
+    }
+
+    fn adds_side_by_side(l: &mut Shared<'_>, ptr: Value, ty: Ty) -> bool {
+        !Lower(l).is_symmetric(ptr) && Lower(l).adds_side_by_side(ty)
+    }
+
+    fn add_side_by_side(
+        l: &mut Shared<'_>,
+        ty: Ty,
+        ptr: Value,
+        values: &[Value],
+        words: Words,
+        pred: Option<Value>,
+        scope: tt::MemSyncScope,
+    ) {
+        Lower(l).add_side_by_side(ty, ptr, values, words, pred, scope);
+    }
+
     fn load_shared(l: &mut Shared<'_>, ptr: Value, words: Words, pred: Option<Value>) -> WordValues {
         Lower(l).load_shared_words(ptr, words, pred)
     }
