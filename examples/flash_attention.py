@@ -58,16 +58,18 @@ def flash_kernel(
     l_i = tl.zeros([BLOCK_M], dtype=tl.float32)
     acc = tl.zeros([BLOCK_M, D], dtype=tl.float32)
     scale *= 1.4426950408889634  # log2(e): exponentials are taken to base 2
+    # Whole blocks of keys that all queries see, and then the others.
     if CAUSAL:
-        lo = start_m
-        acc, l_i, m_i = attend(acc, l_i, m_i, q, k_ptrs, v_ptrs, stride_n, stride_n, 0, lo, offs_m, offs_n, n_ctx,
-                               scale, BLOCK_N, not EVEN, False)  # fmt: skip
-        hi = min(start_m + BLOCK_M, n_ctx)
+        whole = start_m // BLOCK_N * BLOCK_N
+        end = min(start_m + BLOCK_M, n_ctx)
     else:
-        lo = 0
-        hi = n_ctx
-    acc, l_i, m_i = attend(acc, l_i, m_i, q, k_ptrs, v_ptrs, stride_n, stride_n, lo, hi, offs_m, offs_n, n_ctx,
-                           scale, BLOCK_N, not EVEN, CAUSAL)  # fmt: skip
+        whole = n_ctx if EVEN else n_ctx // BLOCK_N * BLOCK_N
+        end = n_ctx
+    acc, l_i, m_i = attend(acc, l_i, m_i, q, k_ptrs, v_ptrs, stride_n, stride_n, 0, whole, offs_m, offs_n, n_ctx,
+                           scale, BLOCK_N, False, False)  # fmt: skip
+    if CAUSAL or not EVEN:
+        acc, l_i, m_i = attend(acc, l_i, m_i, q, k_ptrs, v_ptrs, stride_n, stride_n, whole, end, offs_m, offs_n, n_ctx,
+                               scale, BLOCK_N, not EVEN, CAUSAL)  # fmt: skip
     acc = acc / l_i[:, None]
     o_ptrs = o_ptr + base + offs_m[:, None] * stride_n + offs_d[None, :]
     if EVEN:
@@ -81,7 +83,7 @@ def flash_attention(
 ) -> None:
     """o = softmax(q kᵀ / sqrt(D)) v for contiguous (heads, sequence, D) arrays; D is any odd × 2^k from 16.
 
-    k and v may have fewer heads, each for as many heads of q in a row. With ``causal`` the first block size must be a multiple of the second.
+    k and v may have fewer heads, each for as many heads of q in a row.
     """
     heads, n_ctx, d = q.shape
     block_m, block_n = block

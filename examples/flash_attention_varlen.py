@@ -36,7 +36,7 @@ def flash_varlen_kernel(
     acc = tl.zeros([BLOCK_M, D], dtype=tl.float32)
     scale *= 1.4426950408889634  # log2(e): exponentials are taken to base 2
     # Whole blocks of keys that all queries see, and then the others.
-    whole = start_m if CAUSAL else n_ctx // BLOCK_N * BLOCK_N
+    whole = (start_m if CAUSAL else n_ctx) // BLOCK_N * BLOCK_N
     end = min(start_m + BLOCK_M, n_ctx) if CAUSAL else n_ctx
     acc, l_i, m_i = attend(acc, l_i, m_i, q, k_ptrs, v_ptrs, stride_kv, stride_kv, 0, whole, offs_m, offs_n, n_ctx, scale,
                            BLOCK_N, False, False)  # fmt: skip
@@ -54,7 +54,7 @@ def flash_attention_varlen(
     """o = softmax(q kᵀ / sqrt(D)) v within each sequence, for contiguous (tokens, heads, D) arrays.
 
     ``begins``: where sequences begin among the tokens, and the number of tokens, int32. k and v may have fewer heads, each for as many heads of q in
-    a row. With ``causal`` the first block size must be a multiple of the second.
+    a row.
 
     :param longest: the length of the longest sequence.
     """

@@ -32,7 +32,7 @@ TITLES = {
     "layers": "The same source on the products of 40 layers (tokens × outputs × inputs, bf16, weights as `torch.nn.Linear` stores them)",
     "persistent": "Persistent matrix product on tensor descriptors, `examples/persistent_matmul.py` (fp16)",
     "attention": "Attention forward, fp16, batch 4, 16 heads, sequence 4096",
-    "attention, other shapes": "Attention forward of other shapes through pointers (sequences × length), `examples/flash_attention.py` and `flash_attention_varlen.py`",
+    "attention of other shapes": "Attention forward of other shapes through pointers (sequences × length), `examples/flash_attention.py` and `flash_attention_varlen.py`",
     "attention backward": "Attention backward, the same shapes",
     "paged and sparse": "Paged decode and sparse attention",
     "grouped": "Products of groups and of experts (bf16), `examples/grouped_matmul.py`",

@@ -548,6 +548,53 @@ fn atomics_happen_once_for_each_element() {
     assert!(kernel.ptx.contains("red.global.gpu.relaxed.add.u32"), "an unused result needs no atom");
 }
 
+/// A tensor's elements are ordered by a fence before them all, and by one behind if what was there is used; floats side by side are added by one instruction,
+/// where there is one.
+#[test]
+fn a_tensors_atomics_have_one_fence() {
+    let ir = |sem: &str, used: bool| {
+        let n = 1024;
+        let store = format!(
+            "tt.store %ps, %old {{tt.vec = 4 : i32, tt.vec_axis = 0 : i32}} : tensor<{n}x!tt.ptr<f32>, #four>"
+        );
+        format!(
+            r#"#four = #ttg.blocked<{{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [8], order = [0]}}>
+{HEAD}
+  tt.func public @kernel(%in: !tt.ptr<f32> {{tt.divisibility = 16 : i32}}) {{
+    %r = tt.make_range {{end = {n} : i32, start = 0 : i32}} : tensor<{n}xi32, #four>
+    %is = tt.splat %in : !tt.ptr<f32> -> tensor<{n}x!tt.ptr<f32>, #four>
+    %ps = tt.addptr %is, %r : tensor<{n}x!tt.ptr<f32>, #four>, tensor<{n}xi32, #four>
+    %x = arith.constant dense<1.0> : tensor<{n}xf32, #four>
+    %yes = arith.constant dense<true> : tensor<{n}xi1, #four>
+    %old = tt.atomic_rmw fadd, {sem}, gpu, %ps, %x, %yes {{tt.vec = 4 : i32, tt.vec_axis = 0 : i32}} : (tensor<{n}x!tt.ptr<f32>, #four>, tensor<{n}xf32, #four>, tensor<{n}xi1, #four>) -> tensor<{n}xf32, #four>
+    {}
+    tt.return
+  }}
+}}"#,
+            if used { store } else { String::new() }
+        )
+    };
+    // Semantics, whether the old values are used, target: fences, then instructions.
+    let all = "red.global.gpu.relaxed.add.v4.f32";
+    let each = "red.global.gpu.relaxed.add.f32";
+    let old = "atom.global.gpu.relaxed.add.f32";
+    for (sem, used, target, fences, instruction, count) in [
+        ("acq_rel", false, "cuda:90", 1, all, 1),
+        ("relaxed", false, "cuda:90", 0, all, 1),
+        ("acquire", false, "cuda:90", 0, all, 1),
+        ("release", false, "cuda:80", 1, each, 4),
+        ("acq_rel", true, "cuda:90", 2, old, 4),
+        ("release", true, "cuda:90", 1, old, 4),
+        ("acquire", true, "cuda:90", 1, old, 4),
+    ] {
+        let mut a = Buffer::zeros(4096);
+        let kernel = run(&ir(sem, used), target, 1, &mut [Arg::Buffer(&mut a)]);
+        let found = |what: &str| kernel.ptx.matches(what).count();
+        assert_eq!(found("fence.acq_rel.gpu"), fences, "{sem} {used} {target}\n{}", kernel.ptx);
+        assert_eq!(found(instruction), count, "{sem} {used} {target}\n{}", kernel.ptx);
+    }
+}
+
 #[test]
 fn bf16_sums_without_the_instruction() {
     let n = 64usize;
