@@ -90,3 +90,40 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 32 : i32, ttg.tar
     tt.return
   }
 }
+// -----
+// What goes into a reduction, and is not used behind it, takes no registers meanwhile.
+// RUN: -launch-bounds
+#blocked = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [32], order = [0]}>
+// CHECK-NOT: min-ctas-per-sm
+// CHECK: tt.func
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 32 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%p: tensor<16384x!tt.ptr<f32>, #blocked>, %out: !tt.ptr<f32>) {
+    %x = tt.load %p {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<16384x!tt.ptr<f32>, #blocked>
+    %sum = "tt.reduce"(%x) <{axis = 0 : i32}> ({
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tt.reduce.return %c : f32
+    }) : (tensor<16384xf32, #blocked>) -> f32
+    tt.store %out, %sum : !tt.ptr<f32>
+    tt.return
+  }
+}
+// -----
+// What is used behind the reduction stays.
+// RUN: -launch-bounds
+#blocked = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [32], order = [0]}>
+// CHECK: "ttg.min-ctas-per-sm" = 1 : i32
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 32 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%p: tensor<16384x!tt.ptr<f32>, #blocked>, %out: tensor<16384x!tt.ptr<f32>, #blocked>) {
+    %x = tt.load %p {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<16384x!tt.ptr<f32>, #blocked>
+    %sum = "tt.reduce"(%x) <{axis = 0 : i32}> ({
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tt.reduce.return %c : f32
+    }) : (tensor<16384xf32, #blocked>) -> f32
+    %sums = tt.splat %sum : f32 -> tensor<16384xf32, #blocked>
+    %y = arith.subf %x, %sums : tensor<16384xf32, #blocked>
+    tt.store %out, %y {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<16384x!tt.ptr<f32>, #blocked>
+    tt.return
+  }
+}

@@ -501,3 +501,46 @@ tt.func public @attention(%k: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %v: !tt
 
 // CHECK: tt.descriptor_load
 // CHECK-NOT: tt.warp_specialize
+// -----
+// A quotient of a program's number by what the kernel is given: rows begin in the matrix, and their blocks come by TMA.
+// RUN: -target=cuda:90 -num-warps=4 -raise-to-descriptors
+
+tt.func public @quotient(%x: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %M: i32, %K: i32 {tt.divisibility = 16 : i32}, %s: i32 {tt.divisibility = 16 : i32}, %tiles: i32) -> tensor<64x64xf32> {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %zero = arith.constant dense<0.000000e+00> : tensor<64x64xf16>
+  %b = arith.constant dense<1.000000e+00> : tensor<64x64xf16>
+  %none = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+  %pid = tt.get_program_id x : i32
+  %tile = arith.divsi %pid, %tiles : i32
+  %first = arith.muli %tile, %c64 : i32
+  %r = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>
+  %f = tt.splat %first : i32 -> tensor<64xi32>
+  %rows = arith.addi %f, %r : tensor<64xi32>
+  %row = tt.expand_dims %rows {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+  %Ms = tt.splat %M : i32 -> tensor<64x1xi32>
+  %inside_m = arith.cmpi slt, %row, %Ms : tensor<64x1xi32>
+  %ss = tt.splat %s : i32 -> tensor<64x1xi32>
+  %by_row = arith.muli %row, %ss : tensor<64x1xi32>
+  %xs = tt.splat %x : !tt.ptr<f16> -> tensor<64x64x!tt.ptr<f16>>
+  %by = tt.broadcast %by_row : tensor<64x1xi32> -> tensor<64x64xi32>
+  %m = tt.broadcast %inside_m : tensor<64x1xi1> -> tensor<64x64xi1>
+  %Ks = tt.splat %K : i32 -> tensor<1x64xi32>
+  %o = scf.for %j = %c0 to %K step %c64 iter_args(%acc = %none) -> (tensor<64x64xf32>) : i32 {
+    %js = tt.splat %j : i32 -> tensor<64xi32>
+    %columns = arith.addi %js, %r : tensor<64xi32>
+    %column = tt.expand_dims %columns {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+    %inside_k = arith.cmpi slt, %column, %Ks : tensor<1x64xi32>
+    %k = tt.broadcast %inside_k : tensor<1x64xi1> -> tensor<64x64xi1>
+    %mask = arith.andi %m, %k : tensor<64x64xi1>
+    %wide = tt.broadcast %column : tensor<1x64xi32> -> tensor<64x64xi32>
+    %at = arith.addi %by, %wide : tensor<64x64xi32>
+    %p = tt.addptr %xs, %at : tensor<64x64x!tt.ptr<f16>>, tensor<64x64xi32>
+    %a = tt.load %p, %mask, %zero : tensor<64x64x!tt.ptr<f16>>
+    %sum = tt.dot %a, %b, %acc : tensor<64x64xf16> * tensor<64x64xf16> -> tensor<64x64xf32>
+    scf.yield %sum : tensor<64x64xf32>
+  }
+  tt.return %o : tensor<64x64xf32>
+}
+
+// CHECK: tt.descriptor_load

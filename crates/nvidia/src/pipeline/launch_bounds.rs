@@ -15,6 +15,7 @@
 //! module attributes {…}  =>  module attributes {…, "ttg.min-ctas-per-sm" = 1 : i32}
 //! ```
 
+use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::tt;
 use tilewright_ir::flow::is_in_loop;
 use tilewright_ir::{Module, Op, Value};
@@ -52,7 +53,8 @@ fn run(module: &mut Module, target: &TargetInfo) {
     }
 }
 
-/// Whether a thread would have 32 registers, were there two CTAs, and has a tensor that takes half of them.
+/// Whether a thread would have 32 registers, were there two CTAs, and has a tensor that takes half of them, which it keeps while it reduces if it reduces any: what goes
+/// into the reduction and is not used again needs no room (argmax of 65,536 columns of fp16 has 32 registers then, for 43, and two CTAs).
 fn is_crowded(module: &Module) -> bool {
     let root = module.root();
     let warps = ["ttg.total-num-warps", "ttg.num-warps"].iter().find_map(|name| module.int_attr(root, name));
@@ -60,8 +62,22 @@ fn is_crowded(module: &Module) -> bool {
         let bits = module.bits(module.value_type(v)).max(8);
         layout_of(module, v).map_or(0, |layout| layout.num_registers() * bits / 32)
     };
-    let is_large = |&op: &Op| module.results(op).iter().any(|v| words(v) >= 16);
-    warps >= Some(32) && module.all_ops(root).iter().any(is_large)
+    if warps < Some(32) {
+        return false;
+    }
+    let ops = module.all_ops(root);
+    let order: FxHashMap<Op, usize> = ops.iter().enumerate().map(|(at, &op)| (op, at)).collect();
+    let reductions: Vec<usize> = ops.iter().filter(|&&op| reduces(module, op)).map(|op| order[op]).collect();
+    let stays = |op: Op, v: Value| {
+        let last = module.uses(v).iter().filter_map(|u| order.get(&u.op)).max();
+        reductions.is_empty() || reductions.iter().any(|r| order[&op] < *r && last > Some(r))
+    };
+    let is_large = |&op: &Op| module.results(op).iter().any(|&v| words(&v) >= 16 && stays(op, v));
+    ops.iter().any(is_large)
+}
+
+fn reduces(module: &Module, op: Op) -> bool {
+    tt::Reduce::cast(module, op).is_some() || tt::Scan::cast(module, op).is_some()
 }
 
 /// How many instructions of a thread a load of a tile becomes.
