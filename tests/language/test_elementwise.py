@@ -103,6 +103,26 @@ def test_int_division_truncates(device, op, dtype):
     np.testing.assert_array_equal(run_binary(device, op, x, y, dtype).astype(np.int64), want)
 
 
+@triton.jit
+def guarded_division_kernel(x_ptr, y_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x, y = tl.load(x_ptr + i), tl.load(y_ptr + i)
+    tl.store(out_ptr + i, x // y, mask=y != 0)
+    tl.store(out_ptr + N + i, tl.where(y != 0, x % y, 77))
+    tl.store(out_ptr + 2 * N + i, tl.where(y < 0, x // 0, 66))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.uint32])
+def test_a_division_that_nobody_wants_says_nothing_of_its_divisor(device, dtype):
+    """A mask that asks for zeros is as it was where the optimizer sees that numbers are divided by what it asks of."""
+    y = np.arange(N).astype(dtype) % 7
+    x, out = np.full(N, 100, dtype), device.array(np.full(3 * N, 55, dtype))
+    guarded_division_kernel[(1,)](device.array(x), device.array(y), out, N=N)
+    some = np.maximum(y, 1)
+    want = [np.where(y == 0, 55, x // some), np.where(y == 0, 77, x % some), np.full(N, 66)]
+    np.testing.assert_array_equal(device.numpy(out), np.concatenate(want).astype(dtype))
+
+
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint8])
 @pytest.mark.parametrize("op", ["<<", ">>"])
 def test_shift(device, op, dtype):

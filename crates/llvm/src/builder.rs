@@ -421,6 +421,9 @@ impl<'m> Builder<'m> {
                 }
             }
         }
+        if matches!(op, UDiv | SDiv | URem | SRem) && self.as_const(b).is_none() {
+            b = self.divisor(b);
+        }
         // Canonical operand order finds more equal instructions.
         if matches!(op, Add | Mul | And | Or | Xor) && self.as_const(b).is_none() && a > b {
             std::mem::swap(&mut a, &mut b);
@@ -429,6 +432,15 @@ impl<'m> Builder<'m> {
         let v = self.pure(Op::Bin(op), ty, &[a, b]);
         self.assume_zeros(v, zeros & mask);
         v
+    }
+
+    /// What is divided by where `v` may be zero, as it may in elements that nobody wants. LLVM takes a divisor for a number that is not zero, wherever
+    /// else it is used: a mask or a `select` that asks would be true.
+    fn divisor(&mut self, v: Value) -> Value {
+        let ty = self.ty(v);
+        let one = self.constant(ty, 1);
+        // Unsigned, so that what is negative stays.
+        self.intrinsic(&format!("llvm.umax.{}", ty.mangled()), Effect::Pure, Some(ty), &[v, one])
     }
 
     /// What an operation of an integer and a constant `c`, the value `b`, is made simpler to.
@@ -445,6 +457,9 @@ impl<'m> Builder<'m> {
             Or if c == mask => Some(b),
             And if !za & mask & !c == 0 => Some(a),
             URem | SRem if c == 1 => Some(self.constant(ty, 0)),
+            // Undefined to LLVM, of which nothing may follow for the rest: as the executor has it.
+            UDiv | SDiv if c == 0 => Some(self.constant(ty, mask)),
+            URem | SRem if c == 0 => Some(a),
             Shl if c < u64::from(bits) && (!za & mask) << c & mask == 0 => Some(self.constant(ty, 0)),
             LShr if c < u64::from(bits) && (!za & mask) >> c == 0 => Some(self.constant(ty, 0)),
             Sub => {

@@ -402,6 +402,7 @@ impl Lower<'_> {
         for (&v, &source) in operands.iter().zip(&sources) {
             map.insert(v, self.element_at(at, source, &indices));
         }
+        self.divide_by_none_of_zero(op, at, &mut map);
         let number = match half {
             true => self.upper_half(at, operands.iter().map(|v| map[v]).collect(), element),
             false => {
@@ -414,6 +415,21 @@ impl Lower<'_> {
         };
         self.put_at(at, number, out, &indices);
         Ok(())
+    }
+
+    /// A division of elements that nobody wants may be one by zero, which `arith` leaves undefined: such are divided by one.
+    fn divide_by_none_of_zero(&mut self, op: Op, at: Op, map: &mut FxHashMap<Value, Value>) {
+        use arith::Kind as A;
+        if !matches!(self.m.opcode(op), Some(Opcode::Arith(A::Divsi | A::Divui | A::Remsi | A::Remui))) {
+            return;
+        }
+        let divisor = self.m.operands(op)[1];
+        let mut b = Builder::before(self.m, at);
+        let ty = b.module.value_type(map[&divisor]);
+        let one = b.int(1, ty);
+        // Unsigned, so that what is negative stays.
+        let some = arith::Maxui::build(&mut b, map[&divisor], one).result(b.module);
+        map.insert(divisor, some);
     }
 
     /// The upper half of a product of numbers without a sign.
