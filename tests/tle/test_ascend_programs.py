@@ -330,3 +330,26 @@ def test_pointers_that_a_loop_moves():
     x, out = floats(4, 16), np.zeros((4, 16), "float32")
     walking_kernel[(1,)](x, out, 4, 16)
     np.testing.assert_allclose(out, x + np.exp(x[:, :1]), rtol=1e-5)
+
+
+@triton.jit
+def remainders_kernel(x, out, first, n, N: tl.constexpr):
+    i = first + tl.arange(0, N)
+    tl.store(out + tl.arange(0, N), tl.load(x + i % n))
+    # Indices that begin again, beside ones that go on.
+    tl.store(out + N + tl.arange(0, N), tl.load(x + i % n + i))
+    tl.store(out + 2 * N + tl.arange(0, N), tl.load(x + i % n * 3 - i))
+    tl.store(out + 3 * N + tl.arange(0, N), tl.load(x + (i % n - i) * tl.arange(0, N) // 4))
+
+
+@pytest.mark.parametrize("first", [0, 5, -64, -33, -7])
+@pytest.mark.parametrize("n", [7, 32, 100])
+def test_indices_that_begin_again(first, n):
+    """Remainders of what is negative are negative, and only what is one counts as one."""
+    whole = np.arange(8192, dtype=np.float32)
+    out = np.zeros(4 * 64, np.float32)
+    remainders_kernel[(1,)](whole[4096:], out, first, n, 64)
+    i, j = first + np.arange(64), np.arange(64)
+    rest = np.fmod(i, n)
+    at = np.concatenate([rest, rest + i, rest * 3 - i, np.trunc((rest - i) * j / 4).astype(int)])
+    np.testing.assert_array_equal(out, whole[4096 + at])

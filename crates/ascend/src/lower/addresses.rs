@@ -32,6 +32,8 @@ pub(super) struct Wrap {
     pub first: Value,
     /// Where they begin again, an `i64`.
     pub end: Value,
+    /// How much the address counts with the index, an `i64`.
+    pub stride: Value,
 }
 
 /// Takes apart the pointers that `op` is given; numbers are computed in front of it.
@@ -62,6 +64,7 @@ pub(super) fn wrapping(
         dim: wrap.dim,
         first: sums::build(&mut b, &wrap.first, Type::I64),
         end: sums::build(&mut b, &wrap.end, Type::I64),
+        stride: sums::build(&mut b, &wrap.stride, Type::I64),
     });
     let mut number = |poly: &Poly| (!poly.is_zero()).then(|| sums::build(&mut b, poly, Type::I64));
     let offset = number(&linear.offset);

@@ -151,20 +151,18 @@ impl Lower<'_> {
         };
     }
 
-    /// Where indices begin again from 0, a block is as many as it goes round: piece k has the indices from `k * end` on.
+    /// Where indices begin again, a block is as many as it goes round: piece `k` has the indices of which `k` is the quotient by `end`. Quotients are rounded to
+    /// zero, so piece 0 goes from `1 - end` on, those below it end at `k * end`, and remainders of what is negative are negative.
     fn bring_pieces(&mut self, op: Op, address: &Address, wrap: &Wrap, part: &Part, buffer: Value) {
         let d = wrap.dim;
         let mut b = Builder::before(self.m, op);
-        let around = arith::Divsi::build(&mut b, wrap.first, wrap.end).result(b.module);
-        let passed = arith::Muli::build(&mut b, around, wrap.end).result(b.module);
-        let index = arith::Subi::build(&mut b, wrap.first, passed).result(b.module);
         let start = match part.first[d] {
-            Some(first) => arith::Addi::build(&mut b, index, first).result(b.module),
-            None => index,
+            Some(first) => arith::Addi::build(&mut b, wrap.first, first).result(b.module),
+            None => wrap.first,
         };
         let stop = arith::Addi::build(&mut b, start, part.extents[d]).result(b.module);
         let from = arith::Divsi::build(&mut b, start, wrap.end).result(b.module);
-        let (one, below) = (b.int(1, Type::I64), b.int(-1, Type::I64));
+        let (zero, one, below) = (b.int(0, Type::I64), b.int(1, Type::I64), b.int(-1, Type::I64));
         let last = arith::Addi::build(&mut b, stop, below).result(b.module);
         let last = arith::Divsi::build(&mut b, last, wrap.end).result(b.module);
         let to = arith::Addi::build(&mut b, last, one).result(b.module);
@@ -174,21 +172,24 @@ impl Lower<'_> {
         let end = scf::Yield::build(&mut Builder::at(self.m, InsertPoint::End(body), loc), &[]).0;
         let k = self.m.block_args(body)[0];
         let mut b = Builder::before(self.m, end);
-        let first_of = arith::Muli::build(&mut b, k, wrap.end).result(b.module);
-        let end_of = arith::Addi::build(&mut b, first_of, wrap.end).result(b.module);
+        let passed = arith::Muli::build(&mut b, k, wrap.end).result(b.module);
+        let others = arith::Addi::build(&mut b, wrap.end, below).result(b.module);
+        let above = arith::Cmpi::build(&mut b, k, zero, arith::CmpIPredicate::Sgt, Type::I1).result(b.module);
+        let before = arith::Select::build(&mut b, above, zero, others).result(b.module);
+        let first_of = arith::Subi::build(&mut b, passed, before).result(b.module);
+        let under = arith::Cmpi::build(&mut b, k, zero, arith::CmpIPredicate::Slt, Type::I1).result(b.module);
+        let behind = arith::Select::build(&mut b, under, one, wrap.end).result(b.module);
+        let end_of = arith::Addi::build(&mut b, passed, behind).result(b.module);
         let first = arith::Maxsi::build(&mut b, start, first_of).result(b.module);
         let behind = arith::Minsi::build(&mut b, stop, end_of).result(b.module);
         let mut piece = part.clone();
-        piece.first[d] = Some(arith::Subi::build(&mut b, first, index).result(b.module));
+        piece.first[d] = Some(arith::Subi::build(&mut b, first, wrap.first).result(b.module));
         piece.extents[d] = arith::Subi::build(&mut b, behind, first).result(b.module);
         // The address counts on where the index begins again.
         let mut address = address.clone();
-        if let Some(stride) = address.strides[d] {
-            let back = arith::Addi::build(&mut b, passed, first_of).result(b.module);
-            let back = arith::Muli::build(&mut b, back, stride).result(b.module);
-            let offset = address.offset.unwrap_or_else(|| b.int(0, Type::I64));
-            address.offset = Some(arith::Subi::build(&mut b, offset, back).result(b.module));
-        }
+        let back = arith::Muli::build(&mut b, passed, wrap.stride).result(b.module);
+        let offset = address.offset.unwrap_or_else(|| b.int(0, Type::I64));
+        address.offset = Some(arith::Subi::build(&mut b, offset, back).result(b.module));
         self.bring_block(end, &address, &piece, buffer, None);
     }
 

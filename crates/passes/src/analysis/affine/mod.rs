@@ -34,7 +34,7 @@ pub struct Linear {
     pub base: Option<Value>,
     /// Of the first element.
     pub offset: Poly,
-    /// From one element to the next along each dimension.
+    /// From one element to the next along each dimension, where no index begins again.
     pub strides: Vec<Poly>,
     /// Where indices begin again from 0.
     pub wraps: Vec<Wrap>,
@@ -49,6 +49,14 @@ pub struct Wrap {
     pub first: Poly,
     /// Where they begin again.
     pub end: Poly,
+    /// How much of the stride counts this index, and not one that goes on.
+    pub stride: Poly,
+}
+
+impl Wrap {
+    fn is_of(&self, other: &Wrap) -> bool {
+        (self.dim, &self.first, &self.end) == (other.dim, &other.first, &other.end)
+    }
 }
 
 impl Linear {
@@ -58,7 +66,7 @@ impl Linear {
 
     /// Whether all elements are alike.
     pub fn is_uniform(&self) -> bool {
-        self.strides.iter().all(Poly::is_zero)
+        self.strides.iter().all(Poly::is_zero) && self.wraps.is_empty()
     }
 
     /// The sum of this and so many times another; of two pointers there is none.
@@ -70,13 +78,22 @@ impl Linear {
         };
         let strides = self.strides.iter().zip(&other.strides).map(|(a, b)| a.plus(b, times)).collect();
         let mut wraps = self.wraps.clone();
-        wraps.extend(other.wraps.iter().filter(|wrap| !self.wraps.contains(wrap)).cloned());
+        for wrap in &other.wraps {
+            match wraps.iter_mut().find(|own| own.is_of(wrap)) {
+                Some(own) => own.stride = own.stride.plus(&wrap.stride, times),
+                None => wraps.push(Wrap { stride: Poly::zero().plus(&wrap.stride, times), ..wrap.clone() }),
+            }
+        }
+        wraps.retain(|wrap| !wrap.stride.is_zero());
         Some(Linear { base, offset: self.offset.plus(&other.offset, times), strides, wraps })
     }
 
     fn times(&self, by: &Poly) -> Linear {
         let strides = self.strides.iter().map(|s| s.times(by)).collect();
-        Linear { base: None, offset: self.offset.times(by), strides, wraps: self.wraps.clone() }
+        let mut wraps = self.wraps.clone();
+        wraps.iter_mut().for_each(|wrap| wrap.stride = wrap.stride.times(by));
+        wraps.retain(|wrap| !wrap.stride.is_zero());
+        Linear { base: None, offset: self.offset.times(by), strides, wraps }
     }
 
     /// The remainder by a number that all elements have alike.
@@ -86,7 +103,8 @@ impl Linear {
         if stride.constant() != Some(1) || !by.is_uniform() || !self.wraps.is_empty() {
             return None;
         }
-        self.wraps.push(Wrap { dim, first: self.offset.clone(), end: by.offset.clone() });
+        let stride = stride.clone();
+        self.wraps.push(Wrap { dim, first: self.offset.clone(), end: by.offset.clone(), stride });
         Some(self)
     }
 }
