@@ -108,6 +108,24 @@ def test_long_vectors(xesim, num_warps):
     np.testing.assert_array_equal(x, np.arange(x.size) * 3 + 1)
 
 
+@triton.jit
+def totals(x, y, N: tl.constexpr):
+    at = tl.arange(0, N)
+    value = tl.load(x + at)
+    tl.store(y + at, tl.cumsum(value, 0))
+    tl.store(y + N, tl.sum(value, 0))
+    tl.store(y + N + 1, tl.max(value, 0))
+    tl.store(y + N + 2, tl.argmin(value, 0))
+
+
+@pytest.mark.parametrize("n", [1024, 1000])
+def test_totals_of_more_warps_than_lanes(xesim, n):
+    """(With the scan the kernel goes thread by thread.)"""
+    x, y = np.random.default_rng(n).permutation(n).astype(np.int32), np.zeros(n + 3, np.int32)
+    totals[(1,)](x, y, n, num_warps=32)
+    np.testing.assert_array_equal(y, [*x.cumsum(), x.sum(), x.max(), x.argmin()])
+
+
 def test_rows(xesim):
     x = np.random.default_rng(0).standard_normal((3, 200)).astype(np.float32)
     y = np.zeros_like(x)

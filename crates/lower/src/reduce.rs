@@ -382,7 +382,9 @@ impl<H: Hooks> Lower<'_, H> {
         self.barrier();
         let least = least_coordinates(layout, axis, spread);
         let size = layout.shape()[axis];
-        if count >= MANY_WARPS && elements.iter().all(|&n| n == 1) && least.iter().all(|&c| c < size) {
+        // (There may be more warps than lanes.)
+        let in_lanes = spread.warps.len() as u32 <= self.lane_bits() && count >= MANY_WARPS;
+        if in_lanes && elements.iter().all(|&n| n == 1) && least.iter().all(|&c| c < size) {
             let total = self.combine_in_lanes(region, spread.warps.len(), &tables)?;
             partials.insert(order[0].clone(), total);
             return Ok(());
