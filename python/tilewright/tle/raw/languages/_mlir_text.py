@@ -1,6 +1,7 @@
 """Functions of MLIR text as the Python functions that build the same operations: a line for each line, so that errors name the text's lines.
 
-``%v = arith.addf %a, %b : f32`` becomes ``v_v = arith.addf(v_a, v_b)``, ``scf.if %c {`` becomes ``if v_c:``. What yields give are variables that
+``%v = arith.addf %a, %b : f32`` becomes ``v_v = arith.addf(v_a, v_b)``, ``scf.if %c {`` becomes ``if v_c:``. Each value is a variable of its own: a name that
+two regions have is two values, of any types. What yields give are variables that
 both branches, or each iteration, assign. What ``scf.while`` does before its condition stands in front of the loop and, once more, on the line that ends it::
 
     %r = scf.while (%a = %x) : (i32) -> i32 {        v_a = v_x
@@ -21,10 +22,11 @@ _VALUE = re.compile(r"%([\w$.-]+(?:#\d+)?)")
 # A name, and how many results go by it: `%r:2` are `%r#0` and `%r#1`.
 _RESULT = re.compile(r"%([\w$.-]+)(?::(\d+))?")
 _RESULTS = re.compile(r"\s*((?:%[\w$.:-]+\s*,?\s*)+)=\s*(.*)")
-_TYPES = {
-    "index": "ir.IndexType.get()",
-    **{f"{t}": f"ir.{t.upper()}Type.get()" for t in ("f16", "bf16", "f32", "f64")},
-}
+# A comment, or a string, in which there is none.
+_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*')
+# Floats, and how many bits they have.
+_FLOATS = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
+_TYPES = {"index": "ir.IndexType.get()", **{t: f"ir.{t.upper()}Type.get()" for t in _FLOATS}}
 
 
 class Unreadable(ValueError):
@@ -36,7 +38,7 @@ def python_of(text, name):
 
     :raises Unreadable: the text has no such function, or what is not read.
     """
-    lines = re.sub(r"//[^\n]*", "", text).splitlines()
+    lines = _COMMENT.sub(lambda found: found[1] or "", text).splitlines()
     start = next(
         (i for i, line in enumerate(lines) if re.search(rf"func\.func\b.*@{re.escape(name)}\s*\(", line)),
         None,
@@ -50,11 +52,15 @@ def python_of(text, name):
     )
     if head is None:
         raise _unread(start, lines[start], "the head of a function stands on one line, which ends in `{`")
-    params = [_name(p) for p in _VALUE.findall(head[1])]
+    body = _Body()
+    params = [body.define(p) for p in _VALUE.findall(head[1])]
     out.append(f"def {name}({', '.join(params)}):")
-    body = _Body(start)
     for number, line in enumerate(lines[start + 1 :], start + 1):
-        out.append(body.line(number, line))
+        body.number, body.text = number, line
+        out.append(body.line(line))
+        for empty in body.empty:
+            out[empty] += " pass"
+        body.empty = []
         if not body.open:
             return "\n".join(out) + "\n"
     raise Unreadable(f"the function @{name} is never closed")
@@ -71,11 +77,7 @@ def _name(value):
 
 def _results(text):
     for name, count in _RESULT.findall(text):
-        yield from (_name(f"{name}#{i}") for i in range(int(count))) if count else [_name(name)]
-
-
-def _values(text):
-    return [_name(v) for v in _VALUE.findall(text)]
+        yield from (f"{name}#{i}" for i in range(int(count))) if count else [name]
 
 
 def _last(types):
@@ -93,132 +95,187 @@ class _Region:
 
     targets: tuple = ()
     after: str = ""
+    # The line that opened it, until something stands in it.
+    opened: int | None = None
     # Of the first region of a `while`: its statements, what its condition gives, and the name of that.
     before: list | None = None
     given: tuple = ()
     goes_on: str = ""
+    # The variables of its values.
+    names: dict = dataclasses.field(default_factory=dict)
 
 
 class _Body:
     """The regions that are open, the innermost last."""
 
-    def __init__(self, start):
+    def __init__(self):
         self.open = [_Region()]
         self.loops = 0
+        self.used = set()
+        # The line that is read, and those that opened regions in which nothing stands.
+        self.number, self.text = 0, ""
+        self.empty = []
+
+    # ---- values ---------------------------------------------------------------------------------------------------
+
+    def define(self, value, region=None):
+        """The variable of a value that the innermost region, or another one, has from here on."""
+        name = plain = _name(value)
+        count = 1
+        while name in self.used:
+            count += 1
+            name = f"{plain}__{count}"
+        self.used.add(name)
+        (region or self.open[-1]).names[value] = name
+        return name
+
+    def _use(self, value):
+        for region in reversed(self.open):
+            if value in region.names:
+                return region.names[value]
+        raise self._unread(f"there is no %{value} here")
+
+    def _values(self, text):
+        return [self._use(v) for v in _VALUE.findall(text)]
+
+    def _unread(self, why="not supported yet"):
+        return _unread(self.number, self.text, why)
+
+    # ---- lines ----------------------------------------------------------------------------------------------------
 
     def _indent(self):
         # What is in front of a loop stands where the loop does.
         return "    " * sum(region.before is None for region in self.open)
 
-    def line(self, number, line):
+    def line(self, line):
         text = line.strip()
         region, indent = self.open[-1], self._indent()
         if not text:
             return ""
         if text == "}":
-            if region.before is not None:
-                raise _unread(number, line, "the first region of scf.while ends in `} do {`")
-            self.open.pop()
-            if not self.open:
-                return "    pass"
-            # A region may be empty.
-            at = indent if region.goes_on else indent[4:]
-            return f"{at}{region.after}" if region.after else f"{indent}pass"
+            return self._end(region, indent)
         if text == "} else {":
+            if region.opened is not None:
+                self.empty.append(region.opened)
+            region.opened, region.names = None, {}
             return f"{indent[4:]}else:"
         if text == "} do {":
-            return self._do(number, line)
+            return self._do()
         if found := re.fullmatch(r"\^[\w$.-]+\((.*)\):", text):
-            values = _values(found[1])
+            values = _VALUE.findall(found[1])
             if len(values) != len(region.given):
-                raise _unread(number, line)
-            return f"{indent}{_assigned(values, region.given)}"
-        results, operation = (), text
+                raise self._unread()
+            return f"{indent}{_assigned([self.define(v) for v in values], region.given)}"
+        region.opened = None
+        results, operation = [], text
         if found := _RESULTS.fullmatch(text):
-            results, operation = tuple(_results(found[1])), found[2]
-        statement = self._operation(number, line, results, operation)
+            results, operation = list(_results(found[1])), found[2]
+        statement = self._operation(results, operation)
         if region.before is not None:
             if self.open[-1] is not region:
-                raise _unread(
-                    number, line, "not supported yet: a region in front of the condition of scf.while"
-                )
+                raise self._unread("not supported yet: a region in front of the condition of scf.while")
             region.before.append(statement)
         return indent + statement
 
-    def _operation(self, number, line, results, text):
+    def _end(self, region, indent):
+        if region.before is not None:
+            raise self._unread("the first region of scf.while ends in `} do {`")
+        self.open.pop()
+        if not self.open:
+            return "    pass"
+        # A region may be empty.
+        at = indent if region.goes_on else indent[4:]
+        if region.after and region.opened is not None:
+            self.empty.append(region.opened)
+        return f"{at}{region.after}" if region.after else f"{indent}pass"
+
+    def _operation(self, results, text):
         opcode = re.match(r"[\w.]+", text)
         if opcode is None:
-            raise _unread(number, line)
+            raise self._unread()
         opcode, rest = opcode[0], text[opcode.end() :].strip()
         # Types stand behind a colon that is in no bracket, attributes in braces before it. (An index in brackets may say its type.)
         operands, _, types = re.sub(r"(\[\s*%[\w$.#-]+)\s*:\s*\w+\s*\]", r"\1]", rest).partition(" : ")
         if opcode in ("return", "func.return"):
             if len(self.open) > 1:
-                raise _unread(number, line, "`return` ends a function, not a region")
-            return f"return {', '.join(_values(operands))}".rstrip()
+                raise self._unread("`return` ends a function, not a region")
+            return f"return {', '.join(self._values(operands))}".rstrip()
         if opcode == "scf.if":
             if not rest.endswith("{"):
-                raise _unread(number, line)
-            self.open.append(_Region(results))
-            return f"if {_values(rest)[0]}:"
+                raise self._unread()
+            condition = self._use(_VALUE.findall(rest)[0])
+            targets = tuple(self.define(result) for result in results)
+            self.open.append(_Region(targets, opened=self.number))
+            return f"if {condition}:"
         if opcode == "scf.for":
-            return self._loop(number, line, results, rest)
+            return self._loop(results, rest)
         if opcode == "scf.while":
-            return self._while(number, line, results, rest)
+            return self._while(results, rest)
         if opcode == "scf.condition":
-            return self._condition(number, line, operands)
+            return self._condition(operands)
         if opcode == "scf.yield":
-            return _assigned(self.open[-1].targets, _values(operands))
-        call = self._call(number, line, opcode, operands, types)
-        return f"{', '.join(results)} = {call}" if results else call
+            return _assigned(self.open[-1].targets, self._values(operands))
+        call = self._call(opcode, operands, types)
+        return f"{', '.join([self.define(result) for result in results])} = {call}" if results else call
 
-    def _loop(self, number, line, results, rest):
+    def _loop(self, results, rest):
         found = re.match(
-            r"%([\w$.-]+)\s*=\s*%([\w$.-]+) to %([\w$.-]+) step %([\w$.-]+)(?:\s*iter_args\((.*?)\)\s*->\s*\(.*?\))?"
+            r"%([\w$.-]+)\s*=\s*%([\w$.#-]+) to %([\w$.#-]+) step %([\w$.#-]+)(?:\s*iter_args\((.*?)\)\s*->\s*\(.*?\))?"
             r"(?:\s*:\s*\w+)?\s*\{$",
             rest,
         )
         if found is None:
-            raise _unread(number, line)
-        variable, start, stop, step = map(_name, found.groups()[:4])
-        carried = re.findall(r"%([\w$.-]+)\s*=\s*%([\w$.-]+)", found[5] or "")
-        targets = tuple(_name(inner) for inner, _ in carried)
+            raise self._unread()
+        start, stop, step = map(self._use, found.groups()[1:4])
+        carried = re.findall(r"%([\w$.-]+)\s*=\s*%([\w$.#-]+)", found[5] or "")
+        values = [self._use(value) for _, value in carried]
+        region = _Region(opened=self.number)
+        variable = self.define(found[1], region)
+        region.targets = tuple(self.define(inner, region) for inner, _ in carried)
         # What is carried begins before the loop, on its line.
-        begins = "".join(f", ({target} := {_name(value)})" for target, (_, value) in zip(targets, carried))
+        begins = "".join(f", ({target} := {value})" for target, value in zip(region.targets, values))
         start = f"({start}{begins})[0]" if begins else start
-        after = f"{', '.join(results)} = {', '.join(targets)}" if results else ""
-        self.open.append(_Region(targets, after))
+        given = [self.define(result) for result in results]
+        region.after = _assigned(given, region.targets) if given else ""
+        self.open.append(region)
         return f"for {variable} in range({start}, {stop}, {step}):"
 
-    def _while(self, number, line, results, rest):
+    def _while(self, results, rest):
         found = re.fullmatch(r"(?:\((.*?)\)\s*)?:\s*\(.*?\)\s*->\s*(.*?)\s*\{", rest)
         if found is None:
-            raise _unread(number, line)
+            raise self._unread()
         carried = re.findall(r"%([\w$.-]+)\s*=\s*%([\w$.#-]+)", found[1] or "")
-        targets = tuple(_name(inner) for inner, _ in carried)
+        values = [self._use(value) for _, value in carried]
         self.loops += 1
         count = 0 if found[2] == "()" else len(found[2].strip("()").split(","))
-        given = results or tuple(f"given_{self.loops}_{i}" for i in range(count))
-        self.open.append(_Region(targets, before=[], given=given, goes_on=f"go_{self.loops}"))
-        return _assigned(targets, [_name(value) for _, value in carried])
+        given = tuple(self.define(result) for result in results)
+        given = given or tuple(f"given_{self.loops}_{i}" for i in range(count))
+        region = _Region(before=[], given=given, goes_on=f"go_{self.loops}")
+        region.targets = tuple(self.define(inner, region) for inner, _ in carried)
+        self.open.append(region)
+        return _assigned(region.targets, values)
 
-    def _condition(self, number, line, operands):
+    def _condition(self, operands):
         region = self.open[-1]
         found = re.fullmatch(r"\(%([\w$.#-]+)\)(.*)", operands)
-        if region.before is None or found is None or len(_values(found[2])) != len(region.given):
-            raise _unread(number, line)
-        return _assigned([*region.given, region.goes_on], [*_values(found[2]), _name(found[1])])
+        if region.before is None or found is None:
+            raise self._unread()
+        values = self._values(found[2])
+        if len(values) != len(region.given):
+            raise self._unread()
+        return _assigned([*region.given, region.goes_on], [*values, self._use(found[1])])
 
-    def _do(self, number, line):
+    def _do(self):
         region = self.open.pop()
         if not region.before or region.goes_on not in region.before[-1]:
-            raise _unread(number, line, "the first region of scf.while ends in scf.condition")
+            raise self._unread("the first region of scf.while ends in scf.condition")
         indent = self._indent()
         again = "; ".join(region.before)
-        self.open.append(_Region(region.targets, again, given=region.given, goes_on=region.goes_on))
+        body = _Region(region.targets, again, given=region.given, goes_on=region.goes_on, names=region.names)
+        self.open.append(body)
         return f"{indent}while {region.goes_on}:"
 
-    def _call(self, number, line, opcode, operands, types):
+    def _call(self, opcode, operands, types):
         dialect, _, operation = opcode.partition(".")
         if opcode.startswith("nvvm.read.ptx.sreg."):
             return f"nvvm.{operation.replace('.', '_')}()"
@@ -227,54 +284,75 @@ class _Body:
         if opcode in ("gpu.barrier", "nvvm.barrier0"):
             return f"{opcode}()"
         if opcode == "arith.constant":
-            return self._constant(number, line, operands, types or "i1")
+            return self._constant(operands, types or "i1")
         if dialect == "vector":
-            return self._vector(number, line, operation, operands, types)
+            return self._vector(operation, operands, types)
         if opcode in ("arith.cmpi", "arith.cmpf"):
             predicate, _, operands = operands.partition(",")
-            return f'{opcode}("{predicate.strip()}", {", ".join(_values(operands))})'
+            return f'{opcode}("{predicate.strip()}", {", ".join(self._values(operands))})'
         if dialect == "arith" and " to " in types:
             # Vectors are converted element by element.
             _, element = self._elements(types.split(" to ")[1])
-            return f"{opcode}({self._type(number, line, element)}, {_values(operands)[0]})"
+            return f"{opcode}({self._type(element)}, {self._values(operands)[0]})"
         if opcode in ("memref.load", "tensor.extract"):
-            memory, *indices = _values(operands)
+            memory, *indices = self._values(operands)
             return f"{opcode}({memory}, [{', '.join(indices)}])"
         if opcode in ("memref.store", "tensor.insert"):
-            value, memory, *indices = _values(operands)
+            value, memory, *indices = self._values(operands)
             return f"{opcode}({value}, {memory}, [{', '.join(indices)}])"
+        if opcode in ("llvm.load", "llvm.store", "llvm.getelementptr"):
+            return self._pointer(operation, operands, types)
         if opcode == "cf.assert":
             condition, _, message = operands.partition(",")
-            return f"cf.assert_({_values(condition)[0]}, {message.strip()})"
+            return f"cf.assert_({self._values(condition)[0]}, {message.strip()})"
         if dialect in ("arith", "math", "memref", "tensor", "llvm") and re.fullmatch(r"\w+", operation):
-            return f"{opcode}({', '.join(_values(operands))})"
-        raise _unread(number, line)
+            return f"{opcode}({', '.join(self._values(operands))})"
+        raise self._unread()
 
-    def _constant(self, number, line, value, of):
+    def _pointer(self, operation, operands, types):
+        """A pointer says nothing of what it points to: the operation's types do."""
+        values = self._values(operands)
+        if operation == "store":
+            return f"llvm.store({', '.join(values)}, {self._type(types.split(',')[0])})"
+        element = self._type(_last(types.partition("->")[2]))
+        if operation == "load":
+            return f"llvm.load({values[0]}, {element})"
+        found = re.fullmatch(r"(?:inbounds\s+)?%[\w$.#-]+\s*\[\s*(%[\w$.#-]+|-?\d+)\s*\]", operands.strip())
+        if found is None:
+            raise self._unread()
+        return f"llvm.getelementptr({values[0]}, {values[-1] if '%' in found[1] else found[1]}, {element})"
+
+    def _constant(self, value, of):
         shape, element = self._elements(of)
 
         def constant(value):
             value = {"true": "1", "false": "0"}.get(value.strip(), value.strip())
-            return f"arith.constant({self._type(number, line, element)}, {value})"
+            # Bits are how MLIR writes infinities and NaN. (A zero of the language has no sign.)
+            negative_zero = re.fullmatch(r"-0*\.0*(?:[eE][+-]?\d+)?", value)
+            if element in _FLOATS and (value.startswith("0x") or negative_zero):
+                bits = 1 << _FLOATS[element] - 1 if negative_zero else value
+                word = f"arith.constant(ir.IntegerType.get_signless({_FLOATS[element]}), {bits})"
+                return f"arith.bitcast({self._type(element)}, {word})"
+            return f"arith.constant({self._type(element)}, {value})"
 
         if shape is None:
             return constant(value)
         found = re.fullmatch(r"dense<(.*)>", value)
         if found is None:
-            raise _unread(number, line)
+            raise self._unread()
         # Lists in lists are elements in row-major order.
         values = [v for v in re.split(r"[\[\],\s]+", found[1]) if v]
         if len(values) == 1:
-            return f"vector.splat({self._type(number, line, of)}, {constant(values[0])})"
+            return f"vector.splat({self._type(of)}, {constant(values[0])})"
         if len(values) != prod(map(int, shape)):
-            raise _unread(number, line, f"{len(values)} elements for {of}")
-        return f"vector.from_elements({self._type(number, line, of)}, [{', '.join(map(constant, values))}])"
+            raise self._unread(f"{len(values)} elements for {of}")
+        return f"vector.from_elements({self._type(of)}, [{', '.join(map(constant, values))}])"
 
-    def _vector(self, number, line, operation, operands, types):
+    def _vector(self, operation, operands, types):
         def vector(text):
-            return self._type(number, line, text)
+            return self._type(text)
 
-        values = _values(operands)
+        values = self._values(operands)
         if operation == "load":
             memory, *indices = values
             return f"vector.load({vector(_last(types))}, {memory}, [{', '.join(indices)}])"
@@ -288,9 +366,9 @@ class _Body:
         if operation in ("extract", "insert"):
             place = re.search(r"\[((?:\s*(?:%[\w$.#-]+|\d+)\s*,?)+)\]$", operands.strip())
             if place is None:
-                raise _unread(number, line)
+                raise self._unread()
             places = [p.strip() for p in place[1].split(",")]
-            at = ", ".join(_name(p[1:]) if p.startswith("%") else p for p in places)
+            at = ", ".join(self._use(p[1:]) if p.startswith("%") else p for p in places)
             return (
                 f"vector.{operation}({', '.join(values[: 1 if operation == 'extract' else 2])}, [{at}], [])"
             )
@@ -308,7 +386,7 @@ class _Body:
             return f"vector.{operation}({', '.join(values)})"
         if operation == "reduction" and (found := re.match(r"<(\w+)>", operands)):
             return f'vector.reduction(None, "{found[1]}", {", ".join(values)})'
-        raise _unread(number, line)
+        raise self._unread()
 
     @staticmethod
     def _elements(text):
@@ -316,13 +394,13 @@ class _Body:
         found = re.fullmatch(r"vector<((?:\d+x)+)(\w+)>", text.strip())
         return (found[1].split("x")[:-1], found[2]) if found else (None, text)
 
-    def _type(self, number, line, text):
+    def _type(self, text):
         text = text.strip()
         shape, element = self._elements(text)
         if shape is not None:
-            return f"ir.VectorType.get([{', '.join(shape)}], {self._type(number, line, element)})"
+            return f"ir.VectorType.get([{', '.join(shape)}], {self._type(element)})"
         if text in _TYPES:
             return _TYPES[text]
         if found := re.fullmatch(r"i(\d+)", text):
             return f"ir.IntegerType.get_signless({found[1]})"
-        raise _unread(number, line, f"not supported yet: the type `{text}`")
+        raise self._unread(f"not supported yet: the type `{text}`")

@@ -44,6 +44,20 @@ def _s(x):
 
 
 @jit
+def _wide(x):
+    # As a number with a sign, which a truth has as well: it is -1.
+    if x.dtype == core.int1:
+        return -core.cast(x, core.int8)
+    else:
+        return _s(x)
+
+
+@jit
+def _not_zero(x):
+    return core.cast(x != 0, x.dtype)
+
+
+@jit
 def constant(result, value):
     """A number of the type ``result``."""
     return core.full([], value, result)
@@ -92,7 +106,19 @@ def remui(lhs, rhs):
 
 @jit
 def ceildivui(lhs, rhs):
-    return _s((_u(lhs) + (_u(rhs) - 1)) // _u(rhs))
+    return _s(_u(lhs) // _u(rhs) + _not_zero(_u(lhs) % _u(rhs)))
+
+
+@jit
+def ceildivsi(lhs, rhs):
+    a, b = _s(lhs), _s(rhs)
+    return a // b + core.cast((a % b != 0) & ((a < 0) == (b < 0)), a.dtype)
+
+
+@jit
+def floordivsi(lhs, rhs):
+    a, b = _s(lhs), _s(rhs)
+    return a // b - core.cast((a % b != 0) & ((a < 0) != (b < 0)), a.dtype)
 
 
 @jit
@@ -127,12 +153,12 @@ def shrui(lhs, rhs):
 
 @jit
 def maxsi(lhs, rhs):
-    return core.maximum(_s(lhs), _s(rhs))
+    return core.cast(core.maximum(_wide(lhs), _wide(rhs)), _signed(lhs.dtype))
 
 
 @jit
 def minsi(lhs, rhs):
-    return core.minimum(_s(lhs), _s(rhs))
+    return core.cast(core.minimum(_wide(lhs), _wide(rhs)), _signed(lhs.dtype))
 
 
 @jit
@@ -158,13 +184,13 @@ def cmpi(predicate: core.constexpr, lhs, rhs):
     elif predicate in ("ne", 1):
         return lhs != rhs
     elif predicate in ("slt", 2):
-        return _s(lhs) < _s(rhs)
+        return _wide(lhs) < _wide(rhs)
     elif predicate in ("sle", 3):
-        return _s(lhs) <= _s(rhs)
+        return _wide(lhs) <= _wide(rhs)
     elif predicate in ("sgt", 4):
-        return _s(lhs) > _s(rhs)
+        return _wide(lhs) > _wide(rhs)
     elif predicate in ("sge", 5):
-        return _s(lhs) >= _s(rhs)
+        return _wide(lhs) >= _wide(rhs)
     elif predicate in ("ult", 6):
         return _u(lhs) < _u(rhs)
     elif predicate in ("ule", 7):
@@ -271,7 +297,7 @@ def select(condition, true_value, false_value):
 
 @jit
 def extsi(out, in_):
-    return core.cast(_s(in_), out)
+    return core.cast(_wide(in_), out)
 
 
 @jit
@@ -281,7 +307,11 @@ def extui(out, in_):
 
 @jit
 def trunci(out, in_):
-    return core.cast(in_, out)
+    # A truth is the lowest bit.
+    if out == core.int1:
+        return core.cast(in_ & 1, out)
+    else:
+        return core.cast(in_, out)
 
 
 @jit
@@ -296,7 +326,7 @@ def truncf(out, in_):
 
 @jit
 def sitofp(out, in_):
-    return core.cast(_s(in_), out)
+    return core.cast(_wide(in_), out)
 
 
 @jit
@@ -306,22 +336,35 @@ def uitofp(out, in_):
 
 @jit
 def fptosi(out, in_):
-    return core.cast(in_, out)
+    # To a truth, too, a number is rounded towards zero.
+    if out == core.int1:
+        return trunci(out, core.cast(in_, core.int32))
+    else:
+        return core.cast(in_, out)
 
 
 @jit
 def fptoui(out, in_):
-    return _s(core.cast(in_, _unsigned(out)))
+    if out == core.int1:
+        return trunci(out, core.cast(in_, core.int32))
+    else:
+        return _s(core.cast(in_, _unsigned(out)))
 
 
 @jit
 def index_cast(out, in_):
-    return core.cast(_s(in_), out)
+    if out == core.int1:
+        return trunci(out, in_)
+    else:
+        return core.cast(_wide(in_), out)
 
 
 @jit
 def index_castui(out, in_):
-    return core.cast(_u(in_), out)
+    if out == core.int1:
+        return trunci(out, in_)
+    else:
+        return core.cast(_u(in_), out)
 
 
 @jit
