@@ -432,15 +432,16 @@ def reach_kernel(x_ptr, member, mesh: tl.constexpr, WHAT: tl.constexpr):
         tle.signal(None, member, 0)
     elif WHAT == "remote":
         tl.store(tle.remote(x_ptr + tle.shard_id(mesh, 0), member, mesh), 1.0)
+    elif WHAT == "rank":
+        tl.store(tle.remote(x_ptr + tle.shard_id(mesh, 0), member, space="device"), 1.0)
     else:
         tl.store(tle.remote(x_ptr + tle.shard_id(mesh, 0), (member,), mesh), 1.0)
 
 
-@pytest.mark.parametrize("what", ["signal", "remote", "coordinate"])
+@pytest.mark.parametrize("what", ["signal", "remote", "rank", "coordinate"])
 def test_members_that_there_are_not(device, what):
-    message = (
-        "peer of tle.signal must be a rank" if what == "signal" else "shard_id of tle.remote must be below 2"
-    )
+    message = {"signal": "peer of tle.signal must be a rank", "rank": "shard_id of tle.remote must be a rank"}
+    message = message.get(what, "shard_id of tle.remote must be below 2")
     with simulated_mesh(1, 2):
         x = distributed.zeros(2)
         reach_kernel[(1,)](x, 1, PAIR, what, debug=True)

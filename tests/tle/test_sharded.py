@@ -241,6 +241,53 @@ def test_sum_over_a_split_dimension(device):
 
 
 @triton.jit
+def from_numbers_kernel(x_ptr, out_ptr, how: tl.constexpr, N: tl.constexpr):
+    x = tle.make_sharded_tensor(x_ptr, how, [N])
+    at = tl.arange(0, N // 8)
+    tl.store(out_ptr + at, tl.load(1 - x))
+    tl.store(out_ptr + N // 8 + at, tl.load(6.0 / +x))
+    tl.store(out_ptr + 2 * (N // 8) + at, tl.load(tl.sigmoid(x)))
+
+
+def test_numbers_in_front_of_a_sharded_tensor(device):
+    x, how = np.arange(1, 33, dtype=np.float32), spec([["node", "device"]])
+    with simulated_mesh(2, 4):
+        out = distributed.zeros(12)
+        from_numbers_kernel[(1,)](distributed.from_parts(parts_of(x, how)), out, how, 32)
+    for rank, part in enumerate(out.parts):
+        own = x[4 * rank : 4 * rank + 4]
+        np.testing.assert_allclose(part, [*(1 - own), *(6 / own), *(1 / (1 + np.exp(-own)))], rtol=1e-5)
+
+
+@triton.jit
+def refused_kernel(x_ptr, out_ptr, how: tl.constexpr, WHAT: tl.constexpr):
+    x = tle.make_sharded_tensor(x_ptr, how, [8, 16])
+    if WHAT == "one less":
+        y = 1 - x
+    elif WHAT == "one of":
+        y = 1 / x
+    else:
+        y = x.sum(WHAT)
+    tl.store(out_ptr, tl.load(y))
+
+
+@pytest.mark.parametrize(
+    "what, message",
+    [
+        ("one less", "sub of partial sums"),
+        ("one of", "div of partial sums"),
+        (2, "one of its 2 dimensions, not 2"),
+        (-3, "one of its 2 dimensions, not -3"),
+        (None, "one of its 2 dimensions, not None"),
+    ],
+)
+def test_what_a_sharded_tensor_refuses(device, what, message):
+    with simulated_mesh(2, 4), pytest.raises(triton.CompilationError, match=message):
+        x = distributed.zeros((8, 16))
+        refused_kernel[(1,)](x, x, spec(partial=["device"]), what)
+
+
+@triton.jit
 def dot_kernel(
     a_ptr,
     b_ptr,

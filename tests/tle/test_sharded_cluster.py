@@ -66,6 +66,16 @@ def test_dtypes(device, dtype):
         check(device, tle.sharding(PAIR, source), tle.sharding(PAIR, to), (8, 16), dtype)
 
 
+@pytest.mark.parametrize("sizes", [(1, 1), (1, 2), (2, 1)])
+def test_axes_of_one_member(device, sizes):
+    """A kernel whose cluster is a parameter may have one program alone: nothing goes to others then."""
+    mesh = tle.device_mesh({"block_cluster": list(zip("xy", sizes))})
+    specs = [tle.sharding(mesh, **{k: list(v) for k, v in how.items()}) for how in STATES.values()]
+    for a, b in itertools.product(specs, specs):
+        if all(b.axis_state(axis) != "P" or a.axis_state(axis) == "P" for axis in mesh.dim_names):
+            check(device, a, b, (16, 24))
+
+
 @triton.jit
 def dot_kernel(
     a_ptr, b_ptr, out_ptr,

@@ -124,6 +124,11 @@ def _of_rank(ranks: core.constexpr, pointers, rank):
 
 
 @jit
+def _check_rank(rank):
+    core.device_assert((rank >= 0) & (rank < n_pes()), "shard_id of tle.remote must be a rank")
+
+
+@jit
 def _as(pointers, dtype: core.constexpr):
     return pointers.to(core.pointer_type(dtype, pointers.dtype.scalar.address_space), bitcast=True)
 

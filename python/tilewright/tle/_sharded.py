@@ -60,6 +60,9 @@ class ShardedTensor:
     def __sub__(self, other):
         return _added(self, other, "sub", -1)
 
+    def __rsub__(self, other):
+        return _added(-self, other, "sub", 1)
+
     def __mul__(self, other):
         return _multiplied(self, other)
 
@@ -69,13 +72,19 @@ class ShardedTensor:
     def __truediv__(self, other):
         return _divided(self, other)
 
+    def __rtruediv__(self, other):
+        spec: core.constexpr = self.spec.mapped("div", False)
+        return ShardedTensor(_scalar(other) / _value(self), spec, self.shape)
+
+    def __pos__(self):
+        return self
+
     def __neg__(self):
         return ShardedTensor(-_value(self), self.spec, self.shape)
 
     def sum(self, axis):
         """The sum along a dimension; over the parts of a split one it is still to be added up."""
-        at = axis + len(self.shape) if axis < 0 else axis
-        return _sum(self, at)
+        return _sum(self, self.spec.dimension(self.shape, axis))
 
 
 @constexpr_function

@@ -268,6 +268,15 @@ class ShardingSpec:
         return self
 
     @constexpr_function
+    def dimension(self, shape, axis):
+        """The number of the dimension that ``axis`` of a sum says, of a tensor of ``shape``."""
+        if not isinstance(axis, int) or not -len(shape) <= axis < len(shape):
+            raise ValueError(
+                f"`axis` of the sum of a sharded tensor is one of its {len(shape)} dimensions, not {axis}"
+            )
+        return axis % len(shape)
+
+    @constexpr_function
     def summed(self, axis):
         """The specification of the sum along a dimension: what splits it becomes partial."""
         split = [self._axes_of(d) for d in range(max(len(self._split), axis + 1))]
@@ -286,8 +295,10 @@ class ShardingSpec:
                 raise ValueError(
                     f"tle.reshard from {self} to {to}: along {axis!r} the tensor is {what}, and cannot become a partial sum"
                 )
-        reduced = [a for a in self._partial if a not in to._partial]
-        return bool(reduced) or any(axes and to._axes_of(d) != axes for d, axes in enumerate(self._split))
+        # Along an axis of one member there is nobody else.
+        reduced = [a for a in self._partial if a not in to._partial and self._size(a) > 1]
+        before, after = ([[a for a in axes if self._size(a) > 1] for axes in of._split] for of in (self, to))
+        return bool(reduced) or any(axes and after[d : d + 1] != [axes] for d, axes in enumerate(before))
 
     @constexpr_function
     def ranks(self):

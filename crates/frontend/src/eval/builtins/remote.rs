@@ -108,6 +108,9 @@ impl Evaluator<'_> {
                 other => (Value::Tensor(self.run_time_number(args, other)?), 0),
             },
         };
+        if !has_scope && self.options.debug {
+            self.call_ranks("_check_rank", vec![rank.clone()])?;
+        }
         if let Some(part) = self.remote_part(&of, ranks, &rank)? {
             return match ["offset", "dtype"].into_iter().find(|name| args.optional(name).is_some()) {
                 None => Ok(part),
