@@ -31,7 +31,7 @@ def copy(src, dst, shape, inter_no_alias=None, offsets=None):
     :param shape: extents, also known at run time (tails). What lies beyond them in the destination stays as it is.
     :param inter_no_alias: a promise that no copy under way in the other direction touches the same global memory, so that none is waited for.
         Without it, what an enclosing :func:`hint` says, or false. ``TILEWRIGHT_BACKEND=npusim`` reports where it is broken.
-    :param offsets: where the part of the buffer begins, of ``dst`` if both are buffers; zeros if left out.
+    :param offsets: where the part of the buffer begins, of ``dst`` if both are buffers; zeros if left out. All of the pointers' block must fit behind them.
 
     Between buffers the target must have a route from one memory to the other: the error lists those that there are.
     """
