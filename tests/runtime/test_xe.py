@@ -12,6 +12,7 @@ import pytest
 
 import tilewright as triton
 import tilewright.language as tl
+from tilewright import tle
 from tilewright.language.extra import libdevice
 
 COMMAND = [sys.executable, "-m", "tilewright"]
@@ -287,3 +288,33 @@ def test_a_chip_that_the_offline_compiler_does_not_know():
     done = run("compile", f"{__file__}::add", "--target", "xe:bmg", *ARGUMENTS[2:])
     assert done.returncode == 0, done.stderr
     assert "no bin" in done.stdout or "registers" in done.stdout
+
+
+@triton.jit
+def of_hopper(x, y, WHAT: tl.constexpr):
+    at = tl.arange(0, 64)[:, None] * 64 + tl.arange(0, 64)[None, :]
+    value = tl.load(x + at)
+    if WHAT == "product":
+        a = tle.gpu.alloc([64, 64], tl.float16)
+        a.store(value.to(tl.float16))
+        value = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(a, a, trans_b=True))
+    elif WHAT == "block":
+        value = tle.gpu.set_layout(value, tle.gpu.BlockEncoding([1, 4], [4, 8], [4, 1], [1, 0]))
+    else:
+        value = tle.gpu.set_layout(value, tle.gpu.MmaEncoding(2, [4, 1], [16, 8]))
+    tl.store(y + at, value * 2)
+
+
+@pytest.mark.parametrize(
+    "what, message",
+    [
+        ("product", "not supported on xe:pvc: tle.gpu.wgmma"),
+        ("block", "tle.gpu.set_layout on xe:pvc: its layouts are for warps of 32 threads"),
+        ("tensor cores", "tle.gpu.set_layout on xe:pvc: its layouts are for warps of 32 threads"),
+    ],
+)
+def test_what_hopper_has(xesim, what, message):
+    """Layouts that a kernel says itself are of warps of 32 threads: they were taken for such of 16."""
+    x = np.zeros((64, 64), np.float32)
+    with pytest.raises(triton.CompilationError, match=message):
+        of_hopper[(1,)](x, x, what)

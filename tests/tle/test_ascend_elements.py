@@ -584,3 +584,23 @@ def test_truth_values_in_memory():
     truths_kernel[(1,)](x, flags, out, 32)
     np.testing.assert_array_equal(out, np.where(before, x, -1))
     np.testing.assert_array_equal(flags, x > 0)
+
+
+@triton.jit
+def shared_kernel(x, out, N: tl.constexpr, BY_POINTERS: tl.constexpr):
+    i = tl.arange(0, N)
+    held = tle.gpu.alloc([N], tl.float32)
+    if BY_POINTERS:
+        tl.store(tle.gpu.local_ptr(held), tl.load(x + i))
+        tl.store(out + i, tl.load(tle.gpu.local_ptr(held)))
+    else:
+        held.store(tl.load(x + i))
+        tl.store(out + i, held.load())
+
+
+@pytest.mark.parametrize("by_pointers", [True, False])
+def test_the_shared_memory_of_gpus(monkeypatch, by_pointers):
+    """There is none: the code had operations that are not of AscendNPU-IR."""
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "npusim")
+    with pytest.raises(triton.CompilationError, match="not supported yet: a buffer in the shared memory of"):
+        shared_kernel[(1,)](some(64), np.zeros(64, np.float32), 64, by_pointers)

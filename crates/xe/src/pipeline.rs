@@ -21,7 +21,7 @@
 //! ```
 
 use crate::{gathered_dots, keep_in_step, lane_sums, order_dots};
-use tilewright_passes::hopper::{allocate_warp_groups, distribute_ctas, lower_tma};
+use tilewright_passes::hopper::{allocate_warp_groups, distribute_ctas, lower_tma, user_dots};
 use tilewright_passes::pass::{DCE, Property, Row};
 use tilewright_passes::transform::{
     allocate_shared, arrange_buffers, assign_layouts, decompose_scaled_dots, distribute_to_lanes,
@@ -35,6 +35,10 @@ pub static PASSES: &[Row] = &[
     Row {
         pass: inline_calls::PASS,
         why: "before all: functions that can't be called are code like any other",
+    },
+    Row {
+        pass: user_dots::PASS,
+        why: "there are no warp groups: a kernel that multiplies by such should know",
     },
     Row {
         pass: receive_descriptors::PASS,
@@ -98,6 +102,10 @@ pub static BY_THREADS: &[Row] = &[
     Row {
         pass: inline_calls::PASS,
         why: "before all: functions that can't be called are code like any other",
+    },
+    Row {
+        pass: user_dots::PASS,
+        why: "there are no warp groups: a kernel that multiplies by such should know",
     },
     Row {
         pass: order_rings::PASS,

@@ -413,6 +413,10 @@ impl Lower<'_> {
 
     fn alloc(&mut self, alloc: ttg::LocalAlloc) -> Result<()> {
         let (op, result) = (alloc.0, alloc.result(self.m));
+        if self.space(result).is_empty() {
+            return Err(unsupported(self.m, op, "a buffer in the shared memory of GPUs")
+                .note("tle.dsa.alloc makes buffers in a memory of these cores"));
+        }
         let Some(src) = alloc.src(self.m) else { return Ok(()) };
         let value = self.anywhere(op, src)?;
         let own = self.m.uses(src).len() == 1

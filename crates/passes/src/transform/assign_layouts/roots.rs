@@ -67,6 +67,7 @@ impl Assigner<'_> {
         }
         for &op in &ops {
             if let Some(set) = ttg::SetLayout::cast(self.module, op) {
+                self.has_warps_of_layouts(op)?;
                 let (value, encoding) = (set.result(self.module), set.layout(self.module));
                 roots.push(Root { value, encoding, weight: SAID, fixed: true });
             }
@@ -98,6 +99,19 @@ impl Assigner<'_> {
         }
         roots.sort_by_key(|r| std::cmp::Reverse(r.weight));
         Ok(roots)
+    }
+
+    /// Layouts that kernels say themselves are for warps of so many threads.
+    fn has_warps_of_layouts(&self, op: Op) -> Result<(), Diagnostic> {
+        const SAID_FOR: u32 = 32;
+        let (name, threads) = (&self.target.name, self.target.warp_size);
+        if threads == SAID_FOR {
+            return Ok(());
+        }
+        let what = format!(
+            "tle.gpu.set_layout on {name}: its layouts are for warps of {SAID_FOR} threads, and here they have {threads}"
+        );
+        Err(Diagnostic::unsupported(self.module, self.module.op_loc(op), what))
     }
 
     pub(super) fn dot_root(&mut self, dot: tt::Dot) -> Result<Root, Diagnostic> {
