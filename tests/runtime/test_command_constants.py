@@ -38,6 +38,11 @@ def by_format(out, n):
 
 
 @triton.jit
+def by_tuple(out, n, T: tl.constexpr, U: tl.constexpr):
+    tl.store(out, n + T[0] * 1000 + T[1][0] * 100 + len(T[1]) * 10 + len(U))
+
+
+@triton.jit
 def by_python(out, n, M=len(sys.argv) * 0 + 77):
     tl.store(out, n + M)
 """
@@ -70,6 +75,8 @@ def command(folder, package, kernel, *more):
         ("by_global", [], ["92"]),
         ("by_format", [], ["11"]),
         ("by_python", [], ["77"]),
+        ("by_tuple", ["--constexpr", "T=(3, [4, (5)])", "--constexpr", "U=()"], ["3420"]),
+        ("by_tuple", ["--constexpr", "T=(3, (4,))", "--constexpr", "U=(abc)"], ["3415"]),
     ],
 )
 def test_constants_are_those_of_the_file(tmp_path, kernel, more, constants):
@@ -85,9 +92,11 @@ def test_constants_are_those_of_the_file(tmp_path, kernel, more, constants):
     [
         ("by_default", "nothing is said of: K"),
         ("by_global", "kernels.py cannot be imported"),
+        ("by_tuple --constexpr T=1 --constexpr T=2", "--constexpr gives `T` two values"),
     ],
 )
 def test_what_cannot_be_known_is_an_error(tmp_path, kernel, message):
-    errors, text = command(tmp_path, "triton", kernel)
+    kernel, *more = kernel.split()
+    errors, text = command(tmp_path, "triton", kernel, *more)
     assert message in errors
     assert not text

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use ruff_text_size::Ranged;
 use tilewright_compiler::cache::Cache;
 use tilewright_compiler::{Artifact, DEFAULT_TARGET, Request};
-use tilewright_frontend::{ArgSpec, Diagnostic, Host, JitFunction, Signature, SourceHost};
+use tilewright_frontend::signature::{ArgType, parse_dtype};
+use tilewright_frontend::{ArgSpec, Diagnostic, Host, HostValue, JitFunction, Signature, SourceHost};
 
 use crate::{Environment, options};
 
@@ -70,12 +71,16 @@ fn compile_for(
 /// One argument for each parameter: constants by name, defaults of what is named nowhere at the end, and the rest from
 /// the signature in order.
 fn signature(host: &dyn Host, args: &Specialized, entry: &Arc<JitFunction>) -> Result<Signature, Diagnostic> {
-    let mut constants = Vec::new();
+    let mut constants: Vec<(&str, ArgSpec)> = Vec::new();
     for constant in &args.constants {
         let Some((name, value)) = constant.split_once('=') else {
             return Err(Diagnostic::new(format!("`--constexpr {constant}` is not NAME=VALUE")));
         };
-        constants.push((name.trim(), constant_value(value.trim())?));
+        let name = name.trim();
+        if constants.iter().any(|(before, _)| *before == name) {
+            return Err(Diagnostic::new(format!("--constexpr gives `{name}` two values")));
+        }
+        constants.push((name, ArgSpec::constant(constant_value(value.trim()))));
     }
     let given = Signature::parse(&args.signature)?.args;
     let count = given.len();
@@ -120,15 +125,49 @@ fn signature(host: &dyn Host, args: &Specialized, entry: &Arc<JitFunction>) -> R
     Ok(Signature { args: result })
 }
 
-/// A constant: a number, `True`, `None`, a dtype such as `fp32`, or text.
-fn constant_value(text: &str) -> Result<ArgSpec, Diagnostic> {
-    use tilewright_frontend::HostValue;
-    use tilewright_frontend::signature::{ArgType, parse_dtype};
+/// A constant: a number, `True`, `None`, a dtype such as `fp32`, a tuple of these in parentheses or brackets, or text.
+fn constant_value(text: &str) -> HostValue {
     if let Some(dtype) = parse_dtype(text.strip_prefix("tl.").unwrap_or(text)) {
-        return Ok(ArgSpec::constant(HostValue::DType(dtype)));
+        return HostValue::DType(dtype);
+    }
+    if let Some(items) = tuple_items(text) {
+        return HostValue::tuple(items.into_iter().map(|item| constant_value(item.trim())));
     }
     match ArgSpec::parse(&format!("{text}/constexpr")) {
-        Ok(spec) if matches!(spec.ty, ArgType::Constant(_)) => Ok(spec),
-        _ => Ok(ArgSpec::constant(HostValue::str(text.trim_matches(['"', '\''])))),
+        Ok(ArgSpec { ty: ArgType::Constant(value), .. }) => value,
+        _ => HostValue::str(text.trim_matches(['"', '\''])),
     }
+}
+
+/// What stands between the commas of a tuple; nothing where the text is none.
+fn tuple_items(text: &str) -> Option<Vec<&str>> {
+    let inner = [('(', ')'), ('[', ']')]
+        .into_iter()
+        .find_map(|(open, close)| text.strip_prefix(open).and_then(|rest| rest.strip_suffix(close)))?;
+    let (mut items, mut depth, mut from) = (Vec::new(), 0i32, 0);
+    for (at, c) in inner.char_indices() {
+        match c {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth -= 1,
+            ',' if depth == 0 => {
+                items.push(&inner[from..at]);
+                from = at + 1;
+            }
+            _ => {}
+        }
+        // What is closed here was not the first: `(a), (b)` is no tuple in parentheses.
+        if depth < 0 {
+            return None;
+        }
+    }
+    let last = &inner[from..];
+    let one = items.is_empty() && text.starts_with('(');
+    if !last.trim().is_empty() {
+        // `(a)` is `a` in parentheses, which is no tuple.
+        if one {
+            return None;
+        }
+        items.push(last);
+    }
+    (depth == 0).then_some(items)
 }
