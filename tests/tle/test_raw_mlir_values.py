@@ -217,3 +217,48 @@ def test_all_threads_read_one_number(device):
     out = device.zeros(N, np.int32)
     by_all_kernel[(1,)](device.array(np.array([7], np.int32)), out, N)
     np.testing.assert_array_equal(device.numpy(out), 7 + np.arange(N))
+
+
+@dialect(name="mlir")
+def least_square_above(x: Input["memref<?xi32, 3>"], o: InOut["memref<?xi32, 3>"]):
+    t = nvvm.read_ptx_sreg_tid_x()
+    v = memref.load(x, [t])
+    found = -1
+    j = 0
+    while found == -1 and j < 9:
+        if j * j > v:
+            found = j
+        j = j + 1
+    memref.store(found, o, [t])
+
+
+def test_a_condition_that_differs_from_the_second_iteration_on(device):
+    x, out = np.arange(N, dtype=np.int32), device.zeros(N, np.int32)
+    kernel[(1,)](device.array(x), out, least_square_above, N, N)
+    want = [next((j for j in range(9) if j * j > v), -1) for v in x]
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
+@dialect(name="mlir")
+def negate_rows(x: InOut["memref<8x16xi32, 3>"]):
+    t = nvvm.read_ptx_sreg_tid_x()
+    for column in range(16):
+        memref.store(-memref.load(x, [t, column]), x, [t, column])
+
+
+HOW = tl.constexpr({"layout": {0: {"space": "shared", "order": (0, 1)}}, "hardware": {"threads": (8,)}})
+
+
+@triton.jit
+def by_constants_kernel(x_ptr, HARDWARE: tl.constexpr):
+    at = tl.arange(0, 8)[:, None] * 16 + tl.arange(0, 16)[None, :]
+    x = tl.load(x_ptr + at)
+    tle.raw.call(negate_rows, [x], hardware=HARDWARE, layout=HOW["layout"])
+    tl.store(x_ptr + at, x)
+
+
+def test_dictionaries_are_constants(device):
+    x = np.arange(N, dtype=np.int32).reshape(8, 16)
+    given = device.array(x.copy())
+    by_constants_kernel[(1,)](given, HOW.value["hardware"])
+    np.testing.assert_array_equal(device.numpy(given), -x)

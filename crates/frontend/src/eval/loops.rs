@@ -477,12 +477,14 @@ impl Evaluator<'_> {
         collect_walrus(&s.test, &mut assigned);
         // Threads leave the loop one by one: it goes on while any of them is in it.
         let returns = self.begin_returns(&s.body, &mut assigned)?;
-        let outer_threads = self.begin_varying(&s.test, returns)?;
-        if outer_threads.is_some() {
-            assigned.push(ACTIVE);
-        }
+        let mut outer_threads = None;
         let mut promoted: Vec<Name> = Vec::new();
         loop {
+            // (Variables that differ from the first iteration on alone make the condition differ when the loop starts over.)
+            if outer_threads.is_none() {
+                outer_threads = self.begin_varying(&s.test, returns)?;
+                assigned.extend(outer_threads.is_some().then_some(ACTIVE));
+            }
             let carried = self.carry(&assigned, &promoted, None)?;
             // (What carries constants stays where the loop is written anew: variables hold it.)
             let mark = self.module.last_op(self.block);

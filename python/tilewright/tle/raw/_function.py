@@ -260,6 +260,11 @@ def _body(function):
     return _JITTED[function]
 
 
+def _entries(value):
+    """What a constant of a kernel holds that is a dictionary: pairs of keys and values."""
+    return tuple(value.items()) if isinstance(value, dict) else None
+
+
 def _describe(function, target):
     """What the front end asks of a function (``crates/frontend``, ``eval/builtins/raw.rs``): compiled for the target where there is one."""
     marked = getattr(function.fn, "__tle_hardware__", None)

@@ -90,6 +90,9 @@ struct Operand {
     is_output: bool,
 }
 
+/// Keys and values of a dictionary.
+type Entries = Arc<[(Value, Value)]>;
+
 impl Evaluator<'_> {
     /// `tle.raw.call(func, args, …)`, and for buffers `tle.raw.call_smem`.
     pub(super) fn raw_call(&mut self, args: &Args) -> Eval<Value> {
@@ -248,7 +251,7 @@ impl Evaluator<'_> {
             })
             .collect();
         let Some(layout) = args.optional("layout").cloned() else { return Ok(places) };
-        let Value::Dict(entries) = &layout else {
+        let Some(entries) = self.entries_of(&layout)? else {
             return Err(self.bad_argument(
                 args,
                 "layout",
@@ -279,18 +282,40 @@ impl Evaluator<'_> {
         Ok(places)
     }
 
+    /// What a dictionary holds, one that the kernel writes or a constant; nothing of any other value.
+    fn entries_of(&mut self, value: &Value) -> Eval<Option<Entries>> {
+        let object = match value {
+            Value::Dict(entries) => return Ok(Some(entries.clone())),
+            Value::Const(HostValue::Object(object)) => object.clone(),
+            _ => return Ok(None),
+        };
+        let asked = [HostValue::Object(object)];
+        let entries =
+            self.host.library("tle.raw._function._entries", &asked).map_err(|e| self.host_error(e))?;
+        let HostValue::Tuple(entries) = entries else { return Ok(None) };
+        let pairs = entries.iter().filter_map(|entry| match entry {
+            HostValue::Tuple(pair) => {
+                let [key, value] = &pair[..] else { return None };
+                Some((Value::from_host(key.clone()), Value::from_host(value.clone())))
+            }
+            _ => None,
+        });
+        Ok(Some(pairs.collect()))
+    }
+
     fn place(&mut self, wanted: &Value) -> Eval<Place> {
         let wrong = |e: &Self, what: String| -> super::super::Error {
             e.error(format!("`layout` of tle.raw.call: {what}"))
                 .note("write {\"space\": \"shared\", \"order\": [1, 0]}, {\"space\": \"shared\", \"swizzle\": 128}, {\"space\": \"registers\"} or a tle.gpu.BlockEncoding")
                 .into()
         };
+        let known = self.entries_of(wanted)?;
         let entries = match wanted {
+            _ if known.is_some() => known.unwrap_or_default(),
             Value::Const(HostValue::Object(object)) if LAYOUT_CLASSES[..2].contains(&&*object.kind) => {
                 return Ok(Place::Shared(Lie::Layout(object.clone())));
             }
             Value::Const(HostValue::Object(object)) => return Ok(Place::Registers(Some(object.clone()))),
-            Value::Dict(entries) => entries.clone(),
             other => return Err(wrong(self, format!("{other} is no layout"))),
         };
         let (mut space, mut order, mut swizzle, mut encoding) = (None, None, None, None);
@@ -336,7 +361,7 @@ impl Evaluator<'_> {
     /// The extents of the threads that the call asks for; none for all.
     fn hardware(&mut self, args: &Args, raw: &Raw) -> Eval<Vec<u32>> {
         let Some(given) = args.optional("hardware").cloned() else { return Ok(Vec::new()) };
-        let Value::Dict(entries) = &given else {
+        let Some(entries) = self.entries_of(&given)? else {
             return Err(self.bad_argument(
                 args,
                 "hardware",
