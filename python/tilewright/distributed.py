@@ -9,6 +9,8 @@ same array of another rank.
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from .runtime import ranks as _ranks
 from .runtime import reshard as _host_reshard
 from .tle import _push
 from .tle import _ranks as _layout
+from .tle._sharding import ShardingSpec
 
 #: Programs of a grid that may wait for those of other ranks.
 PROGRAMS = 4096
@@ -163,8 +166,15 @@ class SimulatedRanks(Ranks):
     def holds(self, x):
         return isinstance(x, SymmetricTensor) and self.base <= x.parts[0].ctypes.data < self.base + self.bytes
 
+    def _parts(self, x):
+        if not isinstance(x, SymmetricTensor):
+            raise TypeError(
+                f"on a simulated mesh each rank's part is one of a SymmetricTensor, not {type(x)}"
+            )
+        return x.parts
+
     def reshard(self, x, source, to):
-        made = _host_reshard.of_arrays(x.parts, source, to)
+        made = _host_reshard.of_arrays(self._parts(x), source, to)
         out = self.empty(made[0].shape, x.dtype)
         for part, value in zip(out.parts, made):
             part[...] = value
@@ -175,7 +185,7 @@ class SimulatedRanks(Ranks):
         return from_parts([x[_host_reshard.place_of(spec, x.shape, rank)] for rank in range(self.count)])
 
     def gather(self, x, source, whole):
-        return _host_reshard.of_arrays(x.parts, source, whole)[0].copy()
+        return _host_reshard.of_arrays(self._parts(x), source, whole)[0].copy()
 
     def reset_signals(self):
         _, offset, nbytes = self.parts[1]
@@ -236,8 +246,11 @@ def empty(shape, dtype=np.float32) -> Any:
 
     :raises MemoryError: the symmetric memory is used up.
     """
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
-    return _current().empty(shape, dtype)
+    extents = shape if isinstance(shape, Iterable) else (shape,)
+    extents = tuple(operator.index(n) for n in extents)
+    if any(n < 0 for n in extents):
+        raise ValueError(f"the extents of an array are not negative, as in {shape}")
+    return _current().empty(extents, dtype)
 
 
 def zeros(shape, dtype=np.float32) -> Any:
@@ -267,6 +280,8 @@ def from_parts(parts) -> SymmetricTensor:
 
 def _check(spec):
     """Every rank has a part."""
+    if not isinstance(spec, ShardingSpec):
+        raise TypeError(f"how a tensor is distributed is said by a tle.sharding, not by {spec!r}")
     if spec.mesh.size != world_size():
         raise ValueError(
             f"the mesh of {spec} has {spec.mesh.size} members, and there are {world_size()} ranks"
@@ -312,6 +327,7 @@ def reshard(x, source, to):
     :raises ValueError: parts don't divide evenly, or something would become a partial sum.
     """
     _check(source)
+    _check(to)
     _check_sums(source, x.dtype)
     to.local_shape(source.global_shape(tuple(x.shape)))
     return _current().reshard(x, source, to)

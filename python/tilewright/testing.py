@@ -266,6 +266,8 @@ def simulated_mesh(
     from .runtime.ranks import _simulated
 
     for name, count in (("n_nodes", n_nodes), ("n_devices", n_devices)):
+        if not isinstance(count, int):
+            raise TypeError(f"{name} of a simulated mesh is an integer, not {count!r}")
         if count < 1:
             raise ValueError(f"{name} of a simulated mesh must be positive, not {count}")
     ranks = SimulatedRanks(n_nodes * n_devices, memory, programs, scratch)

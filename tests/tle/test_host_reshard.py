@@ -82,6 +82,20 @@ def test_what_is_refused():
             distributed.reshard(x, part, part)
         with pytest.raises(ValueError, match="does not lie in symmetric memory"):
             tle.create_dist_tensor(np.zeros(4, np.float32))
+        with pytest.raises(TypeError, match=r"is said by a tle\.sharding, not by 'device'"):
+            distributed.shard(np.zeros((6, 4)), "device")
+        with pytest.raises(TypeError, match="one of a SymmetricTensor, not"):
+            distributed.gather(np.zeros((6, 4)), spec())
+        with pytest.raises(ValueError, match="are not negative"):
+            distributed.zeros((3, -1))
+        with pytest.raises(TypeError, match="interpreted as an integer"):
+            distributed.zeros(1.5)
+        assert distributed.zeros(np.int64(3)).shape == (3,)
+    with (
+        pytest.raises(TypeError, match="n_nodes of a simulated mesh is an integer, not"),
+        simulated_mesh(1.5),
+    ):
+        pass
 
 
 @triton.jit
