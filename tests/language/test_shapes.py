@@ -1,5 +1,7 @@
 """Operators that change shapes: broadcast, reshape, permute, join, split."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -156,3 +158,36 @@ def test_a_scalar_takes_new_dimensions_and_a_colon(device):
     out = device.empty(1, np.float32)
     scalar_with_dimensions[(1,)](out)
     np.testing.assert_array_equal(device.numpy(out), 3)
+
+
+@triton.jit
+def gather_kernel(x_ptr, index_ptr, out_ptr, N: tl.constexpr, M: tl.constexpr):
+    x, i = tl.load(x_ptr + tl.arange(0, N)), tl.arange(0, M)
+    tl.store(out_ptr + i, tl.gather(x, tl.load(index_ptr + i), 0))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.uint16, np.int32, np.int64])
+def test_gather_by_any_integers(device, dtype):
+    x, index = np.arange(200, dtype=np.int32) * 3, (np.arange(20) * 67 % 200).astype(dtype)
+    out = device.empty(20, np.int32)
+    gather_kernel[(1,)](device.array(x), device.array(index), out, 200, 20)
+    np.testing.assert_array_equal(device.numpy(out), x[index])
+
+
+@pytest.mark.parametrize(
+    "dtype, wrong", [(np.int8, -1), (np.int32, -1), (np.int32, 96), (np.int64, 96), (np.int64, 2**32)]
+)
+def test_gather_outside(device, dtype, wrong):
+    x, index = np.arange(96, dtype=np.int32), np.arange(20, dtype=dtype)
+    index[17] = wrong
+    out = device.empty(20, np.int32)
+    arguments = device.array(x), device.array(index), out, 96, 20
+    if device.backend == "cuda":
+        gather_kernel[(1,)](*arguments)  # any element
+        assert np.isin(device.numpy(out), x).all()
+        return
+    with pytest.raises(triton.KernelError, match=f"index {wrong} is outside") as caught:
+        gather_kernel[(1,)](*arguments)
+    source = Path(__file__).read_text().splitlines()
+    line = next(n for n, text in enumerate(source, 1) if "tl.gather(x, tl.load(index_ptr" in text)
+    assert f"test_shapes.py:{line}:" in str(caught.value)

@@ -330,6 +330,6 @@ pub trait Hooks: Sized {
     /// Ends the program with a message and a place in the source.
     fn fail(l: &mut Lower<'_, Self>, message: &str, file: &str, line: u32);
 
-    /// Tells who checks the target's code, not the hardware, that a 32-bit number is below a limit.
+    /// Tells who checks the target's code, not the hardware, that a number of 32 or 64 bits, read without a sign, is below a limit.
     fn promise_below(_l: &mut Lower<'_, Self>, _number: Value, _limit: u32) {}
 }

@@ -444,6 +444,7 @@ impl<H: Hooks> Lower<'_, H> {
         let bytes = i64::from(memory_bits(ty) / 8);
         let scratch = self.scratch()?;
         let strides = row_major(from.shape());
+        self.promise_indices(&to, &indices, from.shape()[axis]);
         self.write_scratch(scratch, &from, &values, &strides, 0);
         self.barrier();
         let mut out = Vec::with_capacity(indices.len());
@@ -465,5 +466,26 @@ impl<H: Hooks> Lower<'_, H> {
         }
         self.set_regs(result, out);
         Ok(())
+    }
+
+    /// Tells who checks the target's code that a gather's indices name elements that there are. Those of padding may be anything.
+    fn promise_indices(&mut self, layout: &TileLayout, indices: &Regs, extent: u32) {
+        for r in layout.unique_registers() {
+            let index = indices[r as usize];
+            let index = match self.b.ty(index).bits() < 32 {
+                true => self.b.int_cast(index, Ty::I32, true),
+                false => index,
+            };
+            let index = match self.in_bounds(layout, r) {
+                Some(inside) => {
+                    let first = self.b.zero(self.b.ty(index));
+                    self.b.select(inside, index, first)
+                }
+                None => index,
+            };
+            if self.b.as_const(index).is_none_or(|index| index >= u64::from(extent)) {
+                H::promise_below(self, index, extent);
+            }
+        }
     }
 }

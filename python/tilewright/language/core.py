@@ -1134,7 +1134,7 @@ def histogram(input, num_bins, mask=None):
 @builtin
 def gather(src, index, axis):
     """``src`` taken at ``index`` along ``axis``: the result has the shape of ``index``, which equals that of ``src``
-    elsewhere."""
+    elsewhere. An index that names no element is an error on the CPU executor and in the simulator; on a GPU it gives any element."""
 
 
 # ---------------------------------------------------------------------------------------------------------------------

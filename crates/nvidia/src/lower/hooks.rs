@@ -361,7 +361,8 @@ impl Hooks for Nvidia {
 
     fn promise_below(l: &mut Shared<'_>, number: Value, limit: u32) {
         // A comment to ptxas, an instruction to the simulator.
-        l.b.asm(&format!("//@tilewright.below.u32 $0, {limit};"), "r", Effect::Write, &[], &[number]);
+        let (ty, class) = if l.b.ty(number) == Ty::I64 { ("u64", "l") } else { ("u32", "r") };
+        l.b.asm(&format!("//@tilewright.below.{ty} $0, {limit};"), class, Effect::Write, &[], &[number]);
     }
 
     fn fail(l: &mut Shared<'_>, message: &str, file: &str, line: u32) {

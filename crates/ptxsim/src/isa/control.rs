@@ -79,24 +79,32 @@ pub(super) fn trap(d: &mut Dec) -> R {
     Ok(())
 }
 
-/// `tilewright.below.u32 a, n`: the compiler relies on `a < n`.
+/// `tilewright.below.u32 a, n`, and `.u64`: the compiler relies on `a < n`.
 pub(super) fn below(d: &mut Dec) -> R {
-    d.ty()?;
+    let ty = d.ty()?;
     d.count(2..=2)?;
-    d.out.a = d.src(0, Ty::U32)?;
-    d.out.b = d.src(1, Ty::U32)?;
-    d.out.exec = |cx, i| {
-        let (a, n) = (cx.get::<u32>(i.a), cx.get::<u32>(i.b));
-        match lanes(cx.mask).find(|&l| a[l] >= n[l]) {
-            Some(l) => {
-                let message = format!("index {} is outside of 0 to {}", a[l] as i32, n[l] - 1);
-                cx.find(FindingKind::Index, l, None, message);
-                Flow::Stop
-            }
-            None => Flow::Next,
-        }
+    d.out.a = d.src(0, ty)?;
+    d.out.b = d.src(1, ty)?;
+    d.out.exec = match ty {
+        Ty::U32 => |cx, i| {
+            let (a, n) = (cx.get::<u32>(i.a), cx.get::<u32>(i.b));
+            let outside = lanes(cx.mask).find(|&l| a[l] >= n[l]);
+            outside.map_or(Flow::Next, |l| not_below(cx, l, i64::from(a[l] as i32), n[l].into()))
+        },
+        Ty::U64 => |cx, i| {
+            let (a, n) = (cx.get::<u64>(i.a), cx.get::<u64>(i.b));
+            let outside = lanes(cx.mask).find(|&l| a[l] >= n[l]);
+            outside.map_or(Flow::Next, |l| not_below(cx, l, a[l] as i64, n[l]))
+        },
+        _ => return Err(d.bad_type(ty)),
     };
     Ok(())
+}
+
+fn not_below(cx: &mut Cx, lane: usize, index: i64, limit: u64) -> Flow {
+    let message = format!("index {index} is outside of 0 to {}", limit.wrapping_sub(1));
+    cx.find(FindingKind::Index, lane, None, message);
+    Flow::Stop
 }
 
 pub(super) fn nop(d: &mut Dec) -> R {

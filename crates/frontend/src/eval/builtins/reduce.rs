@@ -329,6 +329,12 @@ impl Evaluator<'_> {
         if !index.number().is_some_and(Scalar::is_int) {
             return Err(self.error(format!("the index of tl.gather must be integers, not {}", index.ty())));
         }
+        // The operation reads indices with their sign.
+        let unsigned = |s: Scalar| s.bits() < 32 && (s == Scalar::Int1 || s.is_unsigned());
+        let index = match index.number().is_some_and(unsigned) {
+            true => self.cast(&index, &Scalar::Int32.into())?,
+            false => index,
+        };
         let axis = self.axis_arg(args, "axis", src.shape.len())?;
         let fits = index.shape.len() == src.shape.len()
             && index.shape.iter().zip(&src.shape).enumerate().all(|(d, (a, b))| d == axis || a == b);
