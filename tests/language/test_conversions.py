@@ -226,3 +226,93 @@ def test_floats_of_8_bits_are_compared(device, name):
     a, b = x.astype(np.float32), y.astype(np.float32)
     want = [a < b, a == b, a != b, a >= 0.5, a != 0, np.full(256, b.argmax())]
     assert np.array_equal(device.numpy(out), np.array(want, np.int32))
+
+
+@triton.jit
+def arithmetic_kernel(x_ptr, y_ptr, out_ptr, OP: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x, y = tl.load(x_ptr + i), tl.load(y_ptr + i)
+    if OP == "maximum":
+        z = tl.maximum(x, y)
+    elif OP == "minimum":
+        z = tl.minimum(x, y)
+    elif OP == "nan":
+        z = tl.maximum(x, y, propagate_nan=tl.PropagateNan.ALL)
+    elif OP == "clamp":
+        z = tl.clamp(x, tl.minimum(x, y), y)
+    elif OP == "+":
+        z = x + y
+    elif OP == "-":
+        z = x - y
+    elif OP == "*":
+        z = x * y
+    elif OP == "/":
+        z = x / y
+    elif OP == "fma":
+        z = tl.fma(x, y, y)
+    elif OP == "negative":
+        z = -x
+    elif OP == "absolute":
+        z = tl.abs(x)
+    else:
+        z = tl.where(x > y, x, 0.0)
+    tl.store(out_ptr + i, z)
+
+
+ARITHMETIC = {
+    "maximum": np.fmax,
+    "minimum": np.fmin,
+    "nan": np.maximum,
+    "clamp": np.fmin,
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "fma": lambda x, y: x * y + y,
+    "negative": lambda x, y: 0 - x,
+    "absolute": lambda x, y: abs(x),
+    "where": lambda x, y: np.where(x > y, x, 0),
+}
+
+
+# What gives one of the numbers as it is.
+CHOSEN = ["maximum", "minimum", "nan", "clamp", "absolute", "where"]
+
+
+@pytest.mark.parametrize("name", ["fp8e4nv", "fp8e5"])
+@pytest.mark.parametrize("op", ARITHMETIC)
+def test_arithmetic_on_floats_of_8_bits(device, op, name):
+    """They are computed as fp32 numbers, and rounded once."""
+    dtype = FLOATS[name]
+    x = np.random.default_rng(1).permutation(np.arange(1024) % 256).astype(np.uint8).view(dtype)
+    y = np.random.default_rng(2).permutation(np.arange(1024) % 256).astype(np.uint8).view(dtype)
+    out = device.array(np.zeros(1024, dtype))
+    arithmetic_kernel[(1,)](device.array(x), device.array(y), out, op, 1024)
+    a, b = x.astype(np.float64), y.astype(np.float64)
+    with np.errstate(all="ignore"):
+        want = ARITHMETIC[op](a, b)
+    # What is too large, infinity too, is the largest finite number.
+    largest = float(ml_dtypes.finfo(dtype).max)
+    if op not in CHOSEN:
+        want = np.clip(want, -largest, largest)
+    np.testing.assert_array_equal(device.numpy(out).astype(np.float32), want.astype(dtype).astype(np.float32))
+
+
+@triton.jit
+def sums_of_8_bits_kernel(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :])
+    tl.store(out_ptr + tl.arange(0, M), tl.sum(x, 1).to(tl.float32))
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    tl.store(out_ptr + M + at, tl.cumsum(x, 1).to(tl.float32))
+    tl.store(out_ptr + M + M * N + at, at.to(x.dtype).to(tl.float32))
+
+
+@pytest.mark.parametrize("name", ["fp8e4nv", "fp8e5"])
+@pytest.mark.parametrize("shape", [(4, 16), (3, 5), (1, 64)])
+def test_sums_of_floats_of_8_bits(device, shape, name):
+    x = (np.arange(shape[0] * shape[1]) % 3 - 1).reshape(shape)
+    out = device.empty(shape[0] + 2 * x.size, np.float32)
+    sums_of_8_bits_kernel[(1,)](device.array(x.astype(FLOATS[name])), out, *shape)
+    numbers = np.arange(x.size).astype(FLOATS[name]).astype(np.float32)
+    want = np.concatenate([x.sum(1), x.cumsum(1).ravel(), numbers])
+    np.testing.assert_array_equal(device.numpy(out), want)

@@ -4,9 +4,9 @@
 //! nothing between such operations, because the builder sees through a vector made of another's elements.
 
 use tilewright_ir as ir;
-use tilewright_ir::TypeKind;
 use tilewright_ir::dialect::{arith, tt};
 use tilewright_ir::marks;
+use tilewright_ir::{FloatKind, TypeKind};
 use tilewright_llvm::{BinOp, CastOp, Effect, FloatPred, IntPred, Scalar, Ty, Value};
 
 use crate::{Hooks, Lower, Regs, Result, int_of, rare};
@@ -62,7 +62,7 @@ impl<H: Hooks> Lower<'_, H> {
         let m = self.m;
         let operands = m.operands(op);
         let result = m.result(op);
-        let a = self.regs(operands[0])?;
+        let a = self.numbers(operands[0], kind)?;
         if let Some(int_op) = int_op(kind) {
             let b = self.regs(operands[1])?;
             let halves = kind == K::Muli && self.has_high_half(op);
@@ -78,23 +78,25 @@ impl<H: Hooks> Lower<'_, H> {
         }
         let out = match kind {
             K::Addf | K::Subf | K::Mulf => {
-                let b = self.regs(operands[1])?;
+                let b = self.wide(operands[1])?;
                 let float_op = match kind {
                     K::Addf => BinOp::FAdd,
                     K::Subf => BinOp::FSub,
                     _ => BinOp::FMul,
                 };
-                self.check_arithmetic(operands[0])?;
                 self.map2_packed(&a, &b, |s, x, y| s.b.bin(float_op, x, y))
             }
             K::Divf => {
-                let b = self.regs(operands[1])?;
-                self.check_arithmetic(operands[0])?;
-                self.map2(&a, &b, |s, x, y| s.fast_div(x, y))
+                let b = self.wide(operands[1])?;
+                // Of two short numbers the quotient may lie in the middle of two others: it is rounded from what is exact.
+                let exact = self.fp8_kind(result).is_some();
+                self.map2(&a, &b, |s, x, y| match exact {
+                    true => s.b.bin(BinOp::FDiv, x, y),
+                    false => s.fast_div(x, y),
+                })
             }
             K::Remf => {
-                let b = self.regs(operands[1])?;
-                self.check_arithmetic(operands[0])?;
+                let b = self.wide(operands[1])?;
                 self.map2(&a, &b, |s, x, y| s.fmod(x, y))
             }
             K::Minsi | K::Maxsi | K::Minui | K::Maxui => {
@@ -102,8 +104,7 @@ impl<H: Hooks> Lower<'_, H> {
                 self.map2(&a, &b, |s, x, y| s.int_min_max(kind, x, y))
             }
             K::Minimumf | K::Maximumf | K::Minnumf | K::Maxnumf => {
-                let b = self.regs(operands[1])?;
-                self.check_arithmetic(operands[0])?;
+                let b = self.wide(operands[1])?;
                 self.map2_packed(&a, &b, |s, x, y| s.float_min_max(kind, x, y))
             }
             K::Ceildivsi | K::Floordivsi => {
@@ -118,7 +119,7 @@ impl<H: Hooks> Lower<'_, H> {
             K::Cmpi => self.cmpi(arith::Cmpi(op), &a)?,
             K::Cmpf => {
                 let pred = arith::Cmpf(op).predicate(m);
-                let b = self.regs(operands[1])?;
+                let b = self.wide(operands[1])?;
                 match float_pred(pred) {
                     Some(pred) => self.map2(&a, &b, |s, x, y| s.b.fcmp(pred, x, y)),
                     None => {
@@ -140,8 +141,22 @@ impl<H: Hooks> Lower<'_, H> {
             }
             _ => self.arith_cast(op, kind, &a)?,
         };
+        let out = match kind {
+            K::Minimumf | K::Maximumf | K::Minnumf | K::Maxnumf => self.chosen(result, out)?,
+            _ if is_float_arithmetic(kind) => self.narrowed(result, out)?,
+            _ => out,
+        };
         self.set_regs(result, out);
         Ok(())
+    }
+
+    /// The registers of an operation's first operand, wide where it computes with floats.
+    fn numbers(&mut self, v: ir::Value, kind: arith::Kind) -> Result<Regs> {
+        use arith::Kind as K;
+        match is_float_arithmetic(kind) || matches!(kind, K::Cmpf | K::Fptosi | K::Fptoui) {
+            true => self.wide(v),
+            false => self.regs(v),
+        }
     }
 
     fn is_buffer(&self, v: ir::Value) -> bool {
@@ -180,15 +195,14 @@ impl<H: Hooks> Lower<'_, H> {
             }
             K::Extf | K::Truncf => self.float_to_float(src, result, None)?,
             K::Sitofp | K::Uitofp => {
-                if self.float_kind(self.value_ty(result)).is_some_and(|k| k.bits() == 8) {
-                    return Err(self.unsupported("integers to fp8; convert to fp32 first"));
-                }
                 let signed = kind == K::Sitofp;
-                self.map1(a, |s, x| s.int_to_float(x, to, signed))
+                // Those that fp32 rounds are more than the largest number of 8 bits.
+                let to = if self.fp8_kind(result).is_some() { Ty::F32 } else { to };
+                let out = self.map1(a, |s, x| s.int_to_float(x, to, signed));
+                self.narrowed(result, out)?
             }
             K::Fptosi | K::Fptoui => {
                 let op = if kind == K::Fptosi { CastOp::FpToSi } else { CastOp::FpToUi };
-                self.check_arithmetic(src)?;
                 self.map1(a, |s, x| s.float_to_int(x, to, op))
             }
             K::Bitcast => self.map1(a, |s, x| s.b.bitcast(x, to)),
@@ -230,13 +244,40 @@ impl<H: Hooks> Lower<'_, H> {
         Ok(Some(first.collect()))
     }
 
-    /// fp8 values are bits here: they have no arithmetic of their own.
-    pub(crate) fn check_arithmetic(&self, v: ir::Value) -> Result<()> {
-        match self.float_kind(self.value_ty(v)) {
-            Some(kind) if kind.bits() == 8 => {
-                Err(self.unsupported(format!("arithmetic on {}; convert to a wider type first", kind.name())))
-            }
-            _ => Ok(()),
+    /// The kind of 8-bit float that a value is made of, if it is.
+    fn fp8_kind(&self, v: ir::Value) -> Option<FloatKind> {
+        self.float_kind(self.value_ty(v)).filter(|kind| kind.bits() == 8)
+    }
+
+    /// The registers of what is to be computed with. fp8 values are bits, which have no arithmetic of their own: they are fp32 numbers
+    /// for it, and what it gives is rounded once ([`narrowed`](Self::narrowed)).
+    pub(crate) fn wide(&mut self, v: ir::Value) -> Result<Regs> {
+        let regs = self.regs(v)?;
+        match self.fp8_kind(v) {
+            Some(kind) => Ok(self.convert_floats(&regs, kind, FloatKind::F32, false)?.into()),
+            None => Ok(regs),
+        }
+    }
+
+    /// As [`narrowed`](Self::narrowed), of numbers of the result's kind: there is nothing to round, and an infinity stays one.
+    pub(crate) fn chosen(&mut self, result: ir::Value, out: Vec<Value>) -> Result<Vec<Value>> {
+        if self.fp8_kind(result) != Some(FloatKind::F8E5M2) {
+            return self.narrowed(result, out);
+        }
+        // The upper half of an f16.
+        let halves: Regs = self.convert_floats(&out.into(), FloatKind::F32, FloatKind::F16, false)?.into();
+        Ok(self.map1(&halves, |s, x| {
+            let bits = s.b.bitcast(x, Ty::I16);
+            let high = s.b.lshr(bits, 8);
+            s.b.int_cast(high, Ty::I8, false)
+        }))
+    }
+
+    /// What arithmetic on [`wide`](Self::wide) registers gave, as the result's type.
+    pub(crate) fn narrowed(&mut self, result: ir::Value, out: Vec<Value>) -> Result<Vec<Value>> {
+        match self.fp8_kind(result) {
+            Some(kind) => self.convert_floats(&out.into(), FloatKind::F32, kind, false),
+            None => Ok(out),
         }
     }
 
@@ -283,8 +324,7 @@ impl<H: Hooks> Lower<'_, H> {
             }
             K::Clampf => {
                 let c = tt::Clampf(op);
-                let (x, lo, hi) = (self.regs(operands[0])?, self.regs(operands[1])?, self.regs(operands[2])?);
-                self.check_arithmetic(operands[0])?;
+                let (x, lo, hi) = (self.wide(operands[0])?, self.wide(operands[1])?, self.wide(operands[2])?);
                 let nan = c.propagate_nan(m);
                 let (max, min) = if nan {
                     (arith::Kind::Maximumf, arith::Kind::Minimumf)
@@ -292,7 +332,8 @@ impl<H: Hooks> Lower<'_, H> {
                     (arith::Kind::Maxnumf, arith::Kind::Minnumf)
                 };
                 let raised: Regs = self.map2_packed(&x, &lo, |s, a, b| s.float_min_max(max, a, b)).into();
-                self.map2_packed(&raised, &hi, |s, a, b| s.float_min_max(min, a, b))
+                let out = self.map2_packed(&raised, &hi, |s, a, b| s.float_min_max(min, a, b));
+                self.chosen(m.result(op), out)?
             }
             K::PreciseSqrt => {
                 let a = self.regs(operands[0])?;
@@ -580,6 +621,13 @@ fn float_pred(p: arith::CmpFPredicate) -> Option<FloatPred> {
         P::Une => FloatPred::Une,
         P::Uno => FloatPred::Uno,
     })
+}
+
+/// Whether an operation takes floats and gives such.
+fn is_float_arithmetic(kind: arith::Kind) -> bool {
+    use arith::Kind as K;
+    let sums = matches!(kind, K::Addf | K::Subf | K::Mulf | K::Divf | K::Remf | K::Negf);
+    sums || matches!(kind, K::Minimumf | K::Maximumf | K::Minnumf | K::Maxnumf)
 }
 
 /// The instruction of an operation on integers that is one.

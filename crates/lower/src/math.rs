@@ -16,11 +16,10 @@ impl<H: Hooks> Lower<'_, H> {
         let m = self.m;
         let operands = m.operands(op);
         let result = m.result(op);
-        let a = self.regs(operands[0])?;
-        self.check_arithmetic(operands[0])?;
+        let a = self.wide(operands[0])?;
         let out = match kind {
             K::Fma => {
-                let (b, c) = (self.regs(operands[1])?, self.regs(operands[2])?);
+                let (b, c) = (self.wide(operands[1])?, self.wide(operands[2])?);
                 (0..a.len()).map(|i| self.fma(a[i], b[i], c[i])).collect()
             }
             K::Absi => self.map1(&a, |s, x| {
@@ -36,6 +35,7 @@ impl<H: Hooks> Lower<'_, H> {
                 out
             }
         };
+        let out = if kind == K::Absf { self.chosen(result, out)? } else { self.narrowed(result, out)? };
         self.set_regs(result, out);
         Ok(())
     }

@@ -226,15 +226,13 @@ impl Builder<'_, '_> {
             K::Fptosi => self.map(op, cast::float_to_int(elem, to, true), operands, Rule::Loop),
             K::Fptoui => self.map(op, cast::float_to_int(elem, to, false), operands, Rule::Loop),
             K::Bitcast => self.bitcast(op, operands[0]),
-            K::Addf
-            | K::Subf
-            | K::Mulf
-            | K::Divf
-            | K::Remf
-            | K::Minimumf
-            | K::Maximumf
-            | K::Minnumf
-            | K::Maxnumf => self.map(op, float::binary(kind, elem), operands, Rule::Loop),
+            K::Addf | K::Subf | K::Mulf | K::Divf | K::Remf => {
+                self.map(op, float::binary(kind, elem), operands, Rule::Loop)
+            }
+            // One of the operands: there is nothing to round, and an infinity stays one.
+            K::Minimumf | K::Maximumf | K::Minnumf | K::Maxnumf => {
+                self.map_exact(op, float::binary(kind, elem), operands, Rule::Loop)
+            }
             _ => {
                 let rule = match kind {
                     _ if elem == Elem::I1 => match kind {
@@ -368,7 +366,10 @@ impl Builder<'_, '_> {
             math::Kind::Fma => float::fma(elem),
             _ => mathk::unary(kind, elem),
         };
-        self.map(op, kernel, operands, Rule::Loop)
+        match kind {
+            math::Kind::Absf => self.map_exact(op, kernel, operands, Rule::Loop),
+            _ => self.map(op, kernel, operands, Rule::Loop),
+        }
     }
 
     fn tt(&mut self, op: Op, kind: tt::Kind) -> Res<()> {
@@ -397,7 +398,7 @@ impl Builder<'_, '_> {
             K::Clampf => {
                 let c = tt::Clampf(op);
                 let elem = self.get(c.x(m)).map(|v| self.elem(v))?;
-                self.map(op, float::clamp(elem, c.propagate_nan(m)), m.operands(op), Rule::Loop)?;
+                self.map_exact(op, float::clamp(elem, c.propagate_nan(m)), m.operands(op), Rule::Loop)?;
             }
             K::PreciseSqrt => {
                 let elem = self.get(m.operands(op)[0]).map(|v| self.elem(v))?;
