@@ -50,6 +50,37 @@ def test_nothing_but_nan(device, op, axis):
 
 
 @triton.jit
+def indices_kernel(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr, LEFT: tl.constexpr):
+    x = tl.load(x_ptr + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :])
+    largest, at = tl.max(x, AXIS, return_indices=True, return_indices_tie_break_left=LEFT)
+    smallest, first = tl.min(x, AXIS, return_indices=True, return_indices_tie_break_left=LEFT)
+    i = tl.arange(0, at.shape[0])
+    tl.store(out_ptr + i, largest.to(tl.float32))
+    tl.store(out_ptr + at.shape[0] + i, at.to(tl.float32))
+    tl.store(out_ptr + 2 * at.shape[0] + i, smallest.to(tl.float32))
+    tl.store(out_ptr + 3 * at.shape[0] + i, first.to(tl.float32))
+
+
+@pytest.mark.parametrize(
+    "dtype, left",
+    [(np.float16, True), (ml_dtypes.bfloat16, True), (np.float32, True), (np.float64, True)]
+    + [(np.float32, False), (np.float64, False)],
+)
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("shape", [(16, 32), (5, 100), (96, 3)])
+def test_indices_pass_over_nan(device, shape, left, axis, dtype):
+    rng = np.random.default_rng(3)
+    # (With `left` there are ties; without, any of them might be taken.)
+    x = rng.integers(-4, 4, shape) if left else rng.permutation(np.prod(shape)).reshape(shape) / 4 + 0.125
+    x = np.where(rng.random(shape) < 0.6, np.nan, x)
+    x[0], x[:, 0] = np.arange(shape[1]) + 0.5, np.arange(shape[0]) + 0.5  # no row of nothing but NaN
+    out = device.empty((4, shape[1 - axis]), np.float32)
+    indices_kernel[(1,)](device.array(x.astype(dtype)), out, *shape, axis, left)
+    want = [np.nanmax(x, axis), np.nanargmax(x, axis), np.nanmin(x, axis), np.nanargmin(x, axis)]
+    np.testing.assert_array_equal(device.numpy(out), np.array(want, np.float32))
+
+
+@triton.jit
 def running_kernel(x_ptr, first_ptr, out_ptr, n, M: tl.constexpr, N: tl.constexpr):
     rows = tl.arange(0, M)
     at = rows[:, None] * N + tl.arange(0, N)[None, :]

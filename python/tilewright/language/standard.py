@@ -149,28 +149,52 @@ def _or(a, b):
     return a | b
 
 
+# NaN is passed over, in whichever order elements meet: an extremum is a number where one of the two is, and equals no NaN.
+# To compute it costs what choosing it by a comparison does; but GPUs have no such instruction for 64 bits.
+
+
 @jit
 def _first_larger(a, i, b, j):
-    take = (a > b) | ((a == b) & (i < j))
-    return core.where(take, a, b), core.where(take, i, j)
+    if a.dtype.primitive_bitwidth == 64:
+        take = (a > b) | ((a == b) & (i < j)) | (b != b)
+        value = core.where(take, a, b)
+    else:
+        value = core.maximum(a, b)
+        take = (a == value) & ((b != value) | (i < j))
+    return value, core.where(take, i, j)
 
 
 @jit
 def _any_larger(a, i, b, j):
-    take = a > b
-    return core.where(take, a, b), core.where(take, i, j)
+    if a.dtype.primitive_bitwidth == 64:
+        take = (a > b) | (b != b)
+        value = core.where(take, a, b)
+    else:
+        value = core.maximum(a, b)
+        take = b != value
+    return value, core.where(take, i, j)
 
 
 @jit
 def _first_smaller(a, i, b, j):
-    take = (a < b) | ((a == b) & (i < j))
-    return core.where(take, a, b), core.where(take, i, j)
+    if a.dtype.primitive_bitwidth == 64:
+        take = (a < b) | ((a == b) & (i < j)) | (b != b)
+        value = core.where(take, a, b)
+    else:
+        value = core.minimum(a, b)
+        take = (a == value) & ((b != value) | (i < j))
+    return value, core.where(take, i, j)
 
 
 @jit
 def _any_smaller(a, i, b, j):
-    take = a < b
-    return core.where(take, a, b), core.where(take, i, j)
+    if a.dtype.primitive_bitwidth == 64:
+        take = (a < b) | (b != b)
+        value = core.where(take, a, b)
+    else:
+        value = core.minimum(a, b)
+        take = b != value
+    return value, core.where(take, i, j)
 
 
 @jit
@@ -244,8 +268,10 @@ def max(
 ):
     """The largest element along ``axis`` (of all for ``None``); narrow types come back as float32 or int32.
 
+    NaN is passed over: where all elements are, it is the result.
+
     With ``return_indices`` a pair with its int32 index along ``axis``; among equals the first one, unless
-    ``return_indices_tie_break_left`` is false. bfloat16 comes back as float32, other dtypes as they are with indices. ``cross_warp`` and
+    ``return_indices_tie_break_left`` is false; that of any NaN where all are. bfloat16 comes back as float32, other dtypes as they are with indices. ``cross_warp`` and
     ``dst_warps`` as in :func:`reduce`.
     """
     input = input.to(_widen_bfloat16(input.dtype))
@@ -263,7 +289,8 @@ def max(
 @core.member
 @jit
 def argmax(input, axis, tie_break_left=True, keep_dims=False):
-    """The int32 index along ``axis`` of the largest element; among equals the first one, unless ``tie_break_left`` is false."""
+    """The int32 index along ``axis`` of the largest element; among equals the first one, unless ``tie_break_left`` is false.
+    NaN is passed over; where all elements are, it is the index of any."""
     _, index = max(
         input, axis, return_indices=True, return_indices_tie_break_left=tie_break_left, keep_dims=keep_dims
     )
@@ -297,7 +324,8 @@ def min(
 @core.member
 @jit
 def argmin(input, axis, tie_break_left=True, keep_dims=False):
-    """The int32 index along ``axis`` of the smallest element; among equals the first one, unless ``tie_break_left`` is false."""
+    """The int32 index along ``axis`` of the smallest element; among equals the first one, unless ``tie_break_left`` is false.
+    NaN is passed over; where all elements are, it is the index of any."""
     _, index = min(
         input, axis, return_indices=True, return_indices_tie_break_left=tie_break_left, keep_dims=keep_dims
     )
