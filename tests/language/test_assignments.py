@@ -236,6 +236,57 @@ def test_in_a_conditional_expression(device, n):
 
 
 @triton.jit
+def of_two_types(x, out, n):
+    # What nobody reads any more may have a type on each side, new names and old ones.
+    old = tl.load(x)
+    a = (t := tl.load(x)) if n > 2 else tl.sum(t := tl.load(x + tl.arange(0, 4)))
+    if n > 3:
+        u = tl.load(x + 1)
+        old = tl.load(x + tl.arange(0, 4))
+    else:
+        u = tl.load(x).to(tl.float64)
+        old = u
+    for i in range(n):
+        v = (w := i) if i > 1 else (w := i * 1.5).to(tl.int32)
+        a += v
+    t = n
+    tl.store(out, a + t)
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_names_of_two_types_that_nobody_reads(device, n):
+    out = device.empty(1, np.float32)
+    of_two_types[(1,)](device.array(np.float32([1, 2, 3, 4])), out, n)
+    assert device.numpy(out).tolist() == [
+        (1 if n > 2 else 10) + sum(int(i if i > 1 else i * 1.5) for i in range(n)) + n
+    ]
+
+
+@triton.jit
+def read_in_a_loop(x, n):
+    t = tl.load(x)
+    for i in range(n):
+        tl.store(x + 1, t)
+        if i > 2:
+            t = tl.load(x)
+        else:
+            t = tl.load(x + tl.arange(0, 2))
+
+
+@triton.jit
+def read_behind(x, n):
+    y = (t := tl.load(x)) if n > 2 else tl.sum(t := tl.load(x + tl.arange(0, 4)))
+    tl.store(x, y + t)
+
+
+@pytest.mark.parametrize("kernel", [read_in_a_loop, read_behind])
+def test_names_of_two_types_that_are_read(device, kernel):
+    with pytest.raises(triton.CompilationError, match=r"`t` is fp32 after .* but <\[[24]\], fp32> after"):
+        kernel[(1,)](device.array(np.zeros(4, np.float32)), 5)
+    device.numpy(device.empty(1, np.float32))
+
+
+@triton.jit
 def two_constants(c, d, n):
     for i in range(n):
         c += i

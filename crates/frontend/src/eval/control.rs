@@ -12,7 +12,7 @@ use tilewright_ir::dialect::{scf, tt};
 
 use super::join::{always_returns, clauses_always_return, nothing_follows, result_of};
 use super::stmt::{Flow, Rest};
-use super::{Eval, Evaluator, Scope, builder};
+use super::{Eval, Evaluator, Lost, Scope, builder};
 use crate::dtype::Scalar;
 use crate::host::HostValue;
 use crate::value::{Tensor, Value};
@@ -30,7 +30,8 @@ pub(super) struct Branch {
 pub(super) struct Else<'a>(pub &'a [ElifElseClause]);
 
 /// Why a variable is not there behind an `if` both sides of which have it.
-pub(super) const DIFFERENT: &str = "it is different at compile time in the branches of an `if`";
+pub(super) const DIFFERENT: Lost =
+    Lost::Because("it is different at compile time in the branches of an `if`");
 
 impl Evaluator<'_> {
     // ---- if -------------------------------------------------------------------------------------------------
@@ -241,8 +242,21 @@ impl Evaluator<'_> {
             if other.block.is_none() {
                 other.block = Some(self.module.append_block(else_region, &[]));
             }
-            pairs.push(self.unify_branches(name, a.clone(), b.clone(), then.block, other.block)?);
-            names.push(name.clone());
+            match self.unify_branches(a.clone(), b.clone(), then.block, other.block)? {
+                Ok(pair) => {
+                    pairs.push(pair);
+                    names.push(name.clone());
+                }
+                // Likewise: a name that nobody reads any more may have two types.
+                Err((a, b)) => {
+                    let line = self.frame().function.source.line_col(self.range.start()).0;
+                    let which = format!(
+                        "`{name}` is {a} after the `then` branch but {b} after the `else` branch of line {line}"
+                    );
+                    self.frame_mut().scope.shift_remove(name);
+                    self.frame_mut().lost.insert(name.clone(), Lost::TwoTypes(which.into()));
+                }
+            }
         }
         for name in other.scope.keys() {
             if !then.scope.contains_key(name) {
@@ -262,7 +276,7 @@ impl Evaluator<'_> {
     fn lose_in_branch(&mut self, name: &Name) {
         let frame = self.frame_mut();
         if frame.scope.shift_remove(name).is_none() {
-            frame.lost.insert(name.clone(), "it is assigned in only one branch of an `if`");
+            frame.lost.insert(name.clone(), Lost::Because("it is assigned in only one branch of an `if`"));
         }
     }
 
@@ -283,15 +297,15 @@ impl Evaluator<'_> {
         Ok(Some(Value::Tensor(zero?)))
     }
 
-    /// Makes the two values of a variable the same type where only a number constant stands in the way.
+    /// Makes the two values of a variable the same type where only a number constant stands in the way; gives back both where they are of
+    /// two types.
     fn unify_branches(
         &mut self,
-        name: &Name,
         a: Value,
         b: Value,
         then_block: Option<Block>,
         else_block: Option<Block>,
-    ) -> Eval<(Value, Value)> {
+    ) -> Eval<Result<(Value, Value), (Value, Value)>> {
         let outer = self.block;
         self.block = then_block.unwrap_or(outer);
         let a = if is_number(&a) { Value::Tensor(self.tensor_of(&a)?) } else { a };
@@ -302,13 +316,7 @@ impl Evaluator<'_> {
         self.block = else_block.unwrap_or(outer);
         let b = self.widened(b, &a)?;
         self.block = outer;
-        if !a.same_type(&b) || a.leaves().is_empty() {
-            return Err(self
-                .error(format!("`{name}` is {a} after the `then` branch but {b} after the `else` branch"))
-                .note("a variable must have one type and shape on all paths; convert with .to(dtype) or tl.broadcast_to")
-                .into());
-        }
-        Ok((a, b))
+        Ok(if a.same_type(&b) && !a.leaves().is_empty() { Ok((a, b)) } else { Err((a, b)) })
     }
 
     /// Ends both branches, gives the `if` a result for each pair of values that differ and returns them all.

@@ -12,7 +12,7 @@ use tilewright_ir::diagnostic::Kind;
 use super::builtins::{descriptor, layouts, local, pipe};
 use super::call::CallArgs;
 use super::loops::collect_target;
-use super::{Captured, Error, Eval, Evaluator, dtypes};
+use super::{Captured, Error, Eval, Evaluator, Lost, dtypes};
 use crate::dtype::DType;
 use crate::fold;
 use crate::host::{HostValue, Origin};
@@ -223,8 +223,17 @@ impl Evaluator<'_> {
     fn unknown_name(&self, name: &str) -> Error {
         let frame = self.frame();
         let error = self.error(format!("name `{name}` is not defined"));
-        if let Some(why) = frame.lost.get(name) {
-            return error.note(format!("`{name}` does not exist here: {why}")).into();
+        match frame.lost.get(name) {
+            Some(Lost::Because(why)) => {
+                return error.note(format!("`{name}` does not exist here: {why}")).into();
+            }
+            Some(Lost::TwoTypes(which)) => {
+                return self
+                    .error(which.to_string())
+                    .note("a variable must have one type and shape on all paths; convert with .to(dtype) or tl.broadcast_to")
+                    .into();
+            }
+            None => {}
         }
         let names = self.host.names(&frame.function);
         let known = frame.scope.keys().map(|n| n.as_str()).chain(names.iter().map(String::as_str));

@@ -24,7 +24,7 @@ use tilewright_ir::dialect::scf;
 
 use super::control::{Branch, DIFFERENT, Else};
 use super::stmt::{Flow, Rest, RestKind};
-use super::{Eval, Evaluator, builder};
+use super::{Eval, Evaluator, Lost, builder};
 use crate::dtype::DType;
 use crate::host::HostValue;
 use crate::value::{Tensor, Value};
@@ -67,7 +67,7 @@ impl Evaluator<'_> {
     }
 
     /// Whether what follows stands in both sides: it reads a constant that they leave different, or one of them left what nothing can stand for.
-    fn stay_apart(&mut self, lost: &FxHashMap<Name, &'static str>, rest: &Rest<'_>) -> bool {
+    fn stay_apart(&mut self, lost: &FxHashMap<Name, Lost>, rest: &Rest<'_>) -> bool {
         let unjoinable = std::mem::take(&mut self.frame_mut().unjoinable);
         let differ = |name: &str| {
             self.frame().lost.get(name) == Some(&DIFFERENT) && lost.get(name) != Some(&DIFFERENT)

@@ -15,7 +15,7 @@ use super::builtins::mlir::{ACTIVE, Varying};
 use super::builtins::raw::arguments_of;
 use super::control::{Condition, is_number};
 use super::stmt::{Flow, Rest, RestKind};
-use super::{Error, Eval, Evaluator, MAX_OPS, Scope, builder};
+use super::{Error, Eval, Evaluator, Lost, MAX_OPS, Scope, builder};
 use crate::dtype::Scalar;
 use crate::host::HostValue;
 use crate::value::{RangeValue, Tensor, Value};
@@ -400,7 +400,7 @@ impl Evaluator<'_> {
                 } else {
                     "it is assigned only inside a loop, which may run zero times; assign it before the loop too"
                 };
-                frame.lost.insert(name.clone(), why);
+                frame.lost.insert(name.clone(), Lost::Because(why));
             }
         }
     }

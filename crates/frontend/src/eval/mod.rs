@@ -99,6 +99,15 @@ impl Built {
     }
 }
 
+/// Why a name is not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Lost {
+    /// It is there on some paths only.
+    Because(&'static str),
+    /// The two sides of a branch leave values of two types: what is said to those who read it.
+    TwoTypes(Arc<str>),
+}
+
 /// One function under evaluation.
 pub(crate) struct Frame {
     pub function: Arc<JitFunction>,
@@ -108,7 +117,7 @@ pub(crate) struct Frame {
     /// Where the function was called, for locations and messages.
     pub call: Option<(Loc, TextRange)>,
     /// Names that exist only on some paths, with why, for messages.
-    pub lost: FxHashMap<Name, &'static str>,
+    pub lost: FxHashMap<Name, Lost>,
     /// How many run-time loops are open.
     pub loops: u32,
     /// Arguments by kind and value, to tell a recursion from a call with other constants.
