@@ -55,3 +55,32 @@ def test_a_program_can_choose_its_driver():
             active.set_current_device(3)
     finally:
         triton.runtime.driver.reset_active()
+
+
+@triton.jit
+def part(x, i, out, n, N: tl.constexpr, MASKED: tl.constexpr):
+    at = tl.arange(0, N)
+    value = tl.load(x + tl.load(i + at), mask=at < n)
+    if x.dtype.element_ty == tl.float32:
+        value = tl.where(at < n, value, tl.atomic_add(x + at, 0.0, mask=at < n))
+    tl.store(out + at, value, mask=(at < n) | (not MASKED))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int8, np.int64])
+@pytest.mark.parametrize("indices", [np.arange(8), np.arange(8)[::-1] * 3 % 8])
+@pytest.mark.parametrize("n", [0, 5, 8])
+def test_what_a_load_leaves_out_may_be_seen(monkeypatch, dtype, indices, n):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "interp")
+    x, i = np.arange(8).astype(dtype), indices.astype(np.int32)
+    results = {}
+    for poison in ["", "0", "1"]:
+        monkeypatch.setenv("TILEWRIGHT_POISON", poison)
+        for masked in [False, True]:
+            out = np.full(8, 9, dtype)
+            part[(1,)](x, i, out, n, 8, masked)
+            np.testing.assert_array_equal(out[:n], x[i[:n]])
+            results[poison, masked] = out[n:]
+        np.testing.assert_array_equal(results[poison, True], 9)
+    assert (results["", False] == 0).all() and (results["0", False] == 0).all()
+    seen = results["1", False]
+    assert np.isnan(seen).all() if np.dtype(dtype).kind == "f" else (seen < -90).all()

@@ -39,6 +39,9 @@ pub struct RunOptions<'a> {
     /// Whether a zero divisor in an integer division of tensors is an error. It is not by default, as elements that a
     /// mask switches off later are often divided by zero; a division of scalars by zero always is an error.
     pub trap_division: bool,
+    /// Whether elements that a load leaves out, with no `other`, or an atomic operation, are what is seen when it is used: NaN, or numbers far from zero.
+    /// By default they are zeros.
+    pub poison: bool,
     /// Set to true from another thread to end the run at the next loop iteration or program.
     pub interrupt: Option<&'a AtomicBool>,
     /// Receives what the kernel prints, program by program, when the run ends; `None` is the standard output.
@@ -202,6 +205,7 @@ impl Executable {
                 clusters: &clusters,
                 races: races.as_ref(),
                 trap_division: options.trap_division,
+                poison: options.poison,
                 interrupt: options.interrupt,
             },
             inputs,

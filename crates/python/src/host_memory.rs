@@ -271,8 +271,14 @@ fn interpret(
     let printed = Mutex::new(String::new());
     let print = |text: &str| printed.lock().unwrap_or_else(|e| e.into_inner()).push_str(text);
     let threads = if FORKED.load(Ordering::Relaxed) { 1 } else { 0 };
-    let options =
-        RunOptions { threads, interrupt: Some(&interrupt), print: Some(&print), ..Default::default() };
+    let poison = std::env::var_os("TILEWRIGHT_POISON").is_some_and(|value| value == "1");
+    let options = RunOptions {
+        threads,
+        poison,
+        interrupt: Some(&interrupt),
+        print: Some(&print),
+        ..Default::default()
+    };
     let result = watched(py, &interrupt, || executable.run_ranks(grid, &args, &memory, &options));
     let printed = printed.into_inner().unwrap_or_else(|e| e.into_inner());
     if !printed.is_empty() {

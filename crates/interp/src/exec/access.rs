@@ -3,6 +3,8 @@
 //! Addresses that are affine in the index, under a mask that is a box, are moved row by row: one bounds check and one
 //! copy each. Everything else goes element by element, each with its own check.
 
+use tilewright_ir::FloatKind;
+
 use super::local::is_nowhere;
 use super::{Context, Fault, FaultBox, Frame};
 use crate::buffer::{Buffer, Plain};
@@ -161,7 +163,7 @@ impl Frame {
         match plan {
             Plan::Nothing => match other {
                 Some(o) => self.transfer(program, o, dst, false),
-                None => self.set(dst, Repr::Uniform(0)),
+                None => self.set(dst, Repr::Uniform(context.left_out(elem))),
             },
             Plan::Rows(a, m) if a.strides == [0; MAX_COMPACT_RANK] && m == BoxMask::all(&ty.shape) => {
                 // One address: one read.
@@ -189,14 +191,7 @@ impl Frame {
                 let mut out = std::mem::take(&mut self.regs[dst.slot as usize]);
                 out.buf.reserve(n * reg_size);
                 if !full {
-                    match other {
-                        Some(o) => {
-                            let bytes = n * reg_size;
-                            let source = self.regs[o.slot as usize].buf.slice::<u8>(bytes);
-                            out.buf.slice_mut::<u8>(bytes).copy_from_slice(source);
-                        }
-                        None => out.buf.slice_mut::<u8>(n * reg_size).fill(0),
-                    }
+                    self.leave_out_all(context, other, elem, out.buf.slice_mut(n * reg_size));
                 }
                 let result = self.load_rows(context.memory, &a, &m, ty, &mut out.buf, decode);
                 out.repr = Repr::Dense;
@@ -221,8 +216,14 @@ impl Frame {
                     // SAFETY: `n` elements in memory format, room for `n` in register format, in two buffers.
                     unsafe { decode([scratch.ptr(); 3], out.buf.ptr_mut(), n) };
                 }
-                if let (Some(keep), Some(o)) = (keep, other) {
-                    by_size!(reg_size, blend(keep, &self.regs[o.slot as usize].buf, &mut out.buf));
+                match (keep, other) {
+                    (Some(keep), Some(o)) => {
+                        by_size!(reg_size, blend(keep, &self.regs[o.slot as usize].buf, &mut out.buf));
+                    }
+                    (Some(keep), None) if context.poison => {
+                        leave_out(keep, &context.left_out(elem).to_le_bytes()[..reg_size], &mut out.buf);
+                    }
+                    _ => {}
                 }
                 out.repr = Repr::Dense;
                 self.regs[dst.slot as usize] = out;
@@ -231,6 +232,19 @@ impl Frame {
             }
         }
         Ok(())
+    }
+
+    /// Each element as it is where a mask is off.
+    fn leave_out_all(&self, context: &Context<'_>, other: Option<V>, elem: Elem, out: &mut [u8]) {
+        match other {
+            Some(o) => out.copy_from_slice(self.regs[o.slot as usize].buf.slice(out.len())),
+            None if context.poison => {
+                let size = elem.reg_size();
+                let left_out = context.left_out(elem).to_le_bytes();
+                out.chunks_exact_mut(size).for_each(|x| x.copy_from_slice(&left_out[..size]));
+            }
+            None => out.fill(0),
+        }
     }
 
     fn load_rows(
@@ -482,6 +496,26 @@ fn store_each<T: Word + Plain>(
         unsafe { T::write(addr, x) };
     }
     Ok(())
+}
+
+impl Context<'_> {
+    /// A register's bits for an element that a load or an atomic operation leaves out, where nothing says what it is instead.
+    pub(super) fn left_out(&self, elem: Elem) -> u64 {
+        match elem {
+            _ if !self.poison => 0,
+            Elem::Float(FloatKind::F64) => f64::NAN.to_bits(),
+            Elem::Float(_) => f32::NAN.to_bits().into(),
+            elem => elem.canonical(0xa5a5_a5a5_a5a5_a5a5),
+        }
+    }
+}
+
+/// Where the mask is off, takes what stands for nothing.
+fn leave_out(keep: &[u8], nothing: &[u8], out: &mut Buffer) {
+    let each = out.slice_mut::<u8>(keep.len() * nothing.len()).chunks_exact_mut(nothing.len());
+    for (x, _) in each.zip(keep).filter(|&(_, &k)| k == 0) {
+        x.copy_from_slice(nothing);
+    }
 }
 
 /// Where the mask is off, takes the other value.

@@ -47,7 +47,7 @@ impl Frame {
     }
 
     /// Applies an atomic operation to each element: `f` gets the checked address and the operands' register bits, and
-    /// gives the old value in memory format. Masked-off elements give 0.
+    /// gives the old value in memory format. Masked-off elements give 0, or what shows ([`Context::left_out`]).
     fn atomic(
         &mut self,
         program: &Program,
@@ -70,7 +70,7 @@ impl Frame {
         let mut hit = self.hit;
         let mut result = Ok(());
         for i in 0..n {
-            let mut old = 0u64;
+            let mut old = context.left_out(elem);
             if mask.is_none_or(|m| self.regs[m.slot as usize].buf.slice::<u8>(n)[i] != 0) {
                 let addr = self.regs[ptr.slot as usize].buf.slice::<u64>(n)[i];
                 if let Err(violation) = context.memory.check_element(&mut hit, addr, size, true) {

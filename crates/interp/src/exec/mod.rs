@@ -50,6 +50,8 @@ pub struct Context<'a> {
     pub races: Option<&'a Races>,
     /// Whether a zero divisor in a tensor is an error too.
     pub trap_division: bool,
+    /// Whether what loads and atomic operations leave out is no zero ([`Context::left_out`]).
+    pub poison: bool,
     /// Set by the caller to end the run early.
     pub interrupt: Option<&'a AtomicBool>,
 }
