@@ -526,6 +526,13 @@ class cache_knobs(base_knobs):
         ours="TILEWRIGHT_CACHE_DIR",
         read=True,
     )
+    size = env_int(
+        "TILEWRIGHT_CACHE_SIZE",
+        16 << 30,
+        "how many bytes the compiled kernels there may have, about; 0 is any number. Who writes one removes those that were not read for longest, "
+        "but none that the same process has compiled or another one reads at the time, nothing that is damaged, and no files of programs.",
+        read=True,
+    )
     manager_class = env_class(
         "TRITON_CACHE_MANAGER", "CacheManager", "`module:class` that keeps the files of programs."
     )

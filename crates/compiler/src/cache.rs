@@ -23,8 +23,10 @@
 //! - What is run as code must come from its user: folders are made for the user alone, and a folder that others own or may
 //!   write into is not used (`folder`).
 //! - A cache that cannot be written is used as far as it can be read; that is said once a process.
+//! - It has a limit, for which what was not used for longest goes first (`limit`).
 
 mod folder;
+mod limit;
 
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -127,21 +129,29 @@ pub struct Cache {
     dir: Option<PathBuf>,
     /// Whether [`Cache::get`] looks at all.
     read: bool,
+    /// How many bytes its entries may have; 0 is any number.
+    limit: u64,
 }
 
 impl Cache {
     /// The cache in a folder, which is made when it is first written to.
     pub fn at(dir: impl Into<PathBuf>) -> Self {
-        Cache { dir: Some(dir.into()), read: true }
+        Cache { dir: Some(dir.into()), read: true, limit: 0 }
+    }
+
+    /// The same cache, whose entries have no more than about so many bytes; 0 is any number.
+    pub fn limited_to(self, bytes: u64) -> Self {
+        Cache { limit: bytes, ..self }
     }
 
     /// A cache that holds nothing.
     pub fn disabled() -> Self {
-        Cache { dir: None, read: false }
+        Cache { dir: None, read: false, limit: 0 }
     }
 
     /// The user's cache: `TILEWRIGHT_CACHE_DIR`, else `TRITON_CACHE_DIR`, else `.tilewright/cache` in `TRITON_HOME` or `~`. With
-    /// `TILEWRIGHT_ALWAYS_COMPILE=1` (or `TRITON_ALWAYS_COMPILE=1`) nothing is read from it.
+    /// `TILEWRIGHT_ALWAYS_COMPILE=1` (or `TRITON_ALWAYS_COMPILE=1`) nothing is read from it. `TILEWRIGHT_CACHE_SIZE` is its limit in bytes, 16 GiB
+    /// by default; 0 is none.
     pub fn from_environment() -> Self {
         let folder = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
         let dir = folder("TILEWRIGHT_CACHE_DIR").or_else(|| folder("TRITON_CACHE_DIR")).or_else(|| {
@@ -150,7 +160,7 @@ impl Cache {
         });
         let set = |name: &str| std::env::var_os(name).is_some_and(|v| !v.is_empty() && v != OsStr::new("0"));
         let read = !set("TILEWRIGHT_ALWAYS_COMPILE") && !set("TRITON_ALWAYS_COMPILE");
-        Cache { dir, read }
+        Cache { dir, read, limit: limit_from_environment() }
     }
 
     /// The folder of an entry, whether or not it is there.
@@ -165,7 +175,9 @@ impl Cache {
         }
         // A folder that may not be used is said to be so when the entry is to be written.
         folder::check(self.dir.as_ref()?).ok()?;
-        read_entry(&self.folder(key)?, key)
+        let folder = self.folder(key)?;
+        let _reading = limit::reading(&folder);
+        read_entry(&folder, key)
     }
 
     /// Removes an entry whose files are as they were written, and yet of no use.
@@ -182,8 +194,15 @@ impl Cache {
     /// error, since the caller has the kernel.
     pub fn put(&self, key: &Key, name: &str, entry: &Entry) {
         let Some(dir) = &self.dir else { return };
-        if let Err(error) = store(dir, key, name, entry) {
-            warn_once(dir, &error);
+        match store(dir, key, name, entry) {
+            Err(error) => warn_once(dir, &error),
+            Ok(()) => {
+                limit::written(key);
+                let bytes = entry.files.iter().map(|(_, bytes)| bytes.len() as u64).sum();
+                if limit::is_due(key, bytes, self.limit) {
+                    limit::keep(dir, self.limit);
+                }
+            }
         }
     }
 }
@@ -239,35 +258,66 @@ fn store(dir: &Path, key: &Key, name: &str, entry: &Entry) -> io::Result<()> {
     Err(io::Error::other("an entry is changed by others all the time"))
 }
 
-/// Reads and checks an entry.
-fn read_entry(folder: &Path, key: &Key) -> Option<Entry> {
-    let list = String::from_utf8(folder::read(&folder.join(CHECKSUMS), LONGEST_LIST)?).ok()?;
+/// A file of an entry, as its list has it.
+struct Listed {
+    hash: String,
+    length: u64,
+    name: String,
+}
+
+/// The files that a list names; `None` where it is not whole, or another entry's.
+fn files_of(list: &[u8], key: &str) -> Option<Vec<Listed>> {
+    let list = std::str::from_utf8(list).ok()?;
     let (rest, seal) = list.strip_suffix('\n')?.rsplit_once("\nend ")?;
     let covered = &list[..rest.len() + 1];
     if blake3::hash(covered.as_bytes()).to_hex().as_str() != seal {
         return None;
     }
     let mut lines = covered.lines();
-    if lines.next() != Some(HEADER) || lines.next()?.strip_prefix("key ") != Some(key.to_string().as_str()) {
+    if lines.next() != Some(HEADER) || lines.next()?.strip_prefix("key ") != Some(key) {
         return None;
     }
-    let mut entry = Entry::new();
-    for line in lines {
+    let listed = lines.map(|line| {
         let mut fields = line.splitn(3, ' ');
-        let (hash, length, file) = (fields.next()?, fields.next()?, fields.next()?);
-        let (_, stage) = file.rsplit_once('.')?;
+        let (hash, length, name) = (fields.next()?, fields.next()?, fields.next()?);
         // The list is not to be believed either: a name must stay in the folder.
-        if file.contains(['/', '\\']) {
+        if name.contains(['/', '\\']) {
             return None;
         }
         let length: u64 = length.parse().ok().filter(|&n| n <= LONGEST_FILE)?;
-        let bytes = folder::read(&folder.join(file), length)?;
+        Some(Listed { hash: hash.to_string(), length, name: name.to_string() })
+    });
+    listed.collect()
+}
+
+/// Reads and checks an entry.
+fn read_entry(folder: &Path, key: &Key) -> Option<Entry> {
+    let list = folder::read(&folder.join(CHECKSUMS), LONGEST_LIST)?;
+    let mut entry = Entry::new();
+    for Listed { hash, length, name } in files_of(&list, &key.to_string())? {
+        let (_, stage) = name.rsplit_once('.')?;
+        let bytes = folder::read(&folder.join(&name), length)?;
         if bytes.len() as u64 != length || blake3::hash(&bytes).to_hex().as_str() != hash {
             return None;
         }
         entry.files.push((stage.to_string(), bytes));
     }
     Some(entry)
+}
+
+/// What `TILEWRIGHT_CACHE_SIZE` says, and the default where it is no number, which is said once.
+fn limit_from_environment() -> u64 {
+    static WARNED: OnceLock<()> = OnceLock::new();
+    let Some(text) = std::env::var_os("TILEWRIGHT_CACHE_SIZE").filter(|text| !text.is_empty()) else {
+        return limit::DEFAULT;
+    };
+    text.to_str().and_then(|text| text.trim().parse().ok()).unwrap_or_else(|| {
+        WARNED.get_or_init(|| {
+            let text = text.to_string_lossy();
+            eprintln!("tilewright: warning: TILEWRIGHT_CACHE_SIZE={text}: a number of bytes is wanted");
+        });
+        limit::DEFAULT
+    })
 }
 
 #[cold]

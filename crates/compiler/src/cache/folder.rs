@@ -17,7 +17,7 @@ const TEMPORARY: &str = ".tmp-";
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
 /// Age of a folder that counts as abandoned where locks do not work.
-const ABANDONED: Duration = Duration::from_secs(3600);
+pub(super) const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// Makes the folder of a cache, and checks it.
 pub(super) fn make(dir: &Path) -> io::Result<()> {
@@ -109,7 +109,7 @@ impl Drop for Temporary {
     }
 }
 
-fn open_folder(path: &Path) -> Option<File> {
+pub(super) fn open_folder(path: &Path) -> Option<File> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::DIRECTORY).bits() as i32;
     OpenOptions::new().read(true).custom_flags(flags).open(path).ok()
 }

@@ -292,12 +292,13 @@ fn an_entry_of_no_use_is_discarded() {
 const CHILD: &str = "TILEWRIGHT_CACHE_TEST_CHILD";
 const KEYS: u32 = 8;
 
-/// What the processes of the tests below do: read, damage at times, write, and never see a wrong entry.
+/// What the processes of the tests below do: read, damage at times, write, make room, and never see a wrong entry.
 #[test]
 #[ignore = "runs as a child of the tests below"]
 fn child_process() {
     let Some(dir) = std::env::var_os(CHILD) else { return };
-    let cache = Cache::at(dir);
+    // Every other one makes room: three of the entries fit.
+    let cache = Cache::at(dir).limited_to(u64::from(std::process::id() % 2) * 350_000);
     let mut random = u64::from(std::process::id()).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     for _ in 0..200 {
         random ^= random << 13;
@@ -360,4 +361,68 @@ fn a_kill_at_any_moment_leaves_a_usable_cache() {
         cache.put(&key(n), "k", &entry(n));
         assert_eq!(cache.get(&key(n)), Some(entry(n)));
     }
+}
+
+/// Makes an entry as old as that, as if another process had written it.
+fn written_elsewhere(cache: &Cache, n: u32, seconds_ago: u64) {
+    let folder = cache.folder(&key(n)).expect("a path");
+    fs::create_dir_all(folder.parent().expect("a folder")).expect("makes");
+    // A process of its own writes under its own name of the cache: what is here compiled stays.
+    let other = tempfile::tempdir().expect("a folder");
+    store(other.path(), &key(n), "k", &entry(n)).expect("writes");
+    copy(&other.path().join(key(n).to_string()), &folder);
+    let then = std::time::SystemTime::now() - Duration::from_secs(seconds_ago);
+    let list = fs::File::options().write(true).open(folder.join(CHECKSUMS)).expect("opens");
+    list.set_modified(then).expect("sets");
+}
+
+#[test]
+fn what_was_not_used_for_longest_goes_first() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let cache = Cache::at(dir.path().join("cache")).limited_to(350_000);
+    let there = |n: u32| cache.folder(&key(n)).is_some_and(|folder| folder.exists());
+    for n in 1..=5 {
+        written_elsewhere(&cache, n, 1000 * u64::from(n));
+    }
+    // The oldest is read, the next is being read, and another one is damaged.
+    assert_eq!(cache.get(&key(5)), Some(entry(5)));
+    let reading = limit::reading(&cache.folder(&key(4)).expect("a path"));
+    let old = std::time::SystemTime::now() - Duration::from_secs(4000);
+    let list = cache.folder(&key(4)).expect("a path").join(CHECKSUMS);
+    fs::File::options().write(true).open(list).expect("opens").set_modified(old).expect("sets");
+    fs::remove_file(cache.folder(&key(3)).expect("a path").join("k.json")).expect("removes");
+    fs::write(dir.path().join("cache/letter.txt"), vec![7; 1_000_000]).expect("writes");
+    let foreign = dir.path().join("cache").join("f".repeat(64));
+    fs::create_dir(&foreign).expect("makes");
+    fs::write(foreign.join(CHECKSUMS), "not ours").expect("writes");
+
+    cache.put(&key(6), "k", &entry(6));
+    assert_eq!([1, 2, 3, 4, 5, 6].map(there), [false, false, true, true, true, true]);
+    drop(reading);
+    // Now it goes, and what this process wrote does not, however small the limit.
+    cache.clone().limited_to(1).put(&key(7), "k", &entry(7));
+    assert_eq!([3, 4, 5, 6, 7].map(there), [true, false, false, true, true]);
+    assert_eq!(cache.get(&key(6)), Some(entry(6)));
+    assert!(foreign.exists() && dir.path().join("cache/letter.txt").exists());
+    let left = fs::read_dir(dir.path().join("cache")).expect("lists").count();
+    assert_eq!(left, 5, "nothing is left of what was removed");
+}
+
+#[test]
+fn a_cache_without_a_limit_keeps_all() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let cache = Cache::at(dir.path());
+    written_elsewhere(&cache, 1, 1_000_000);
+    cache.put(&key(2), "k", &entry(2));
+    assert_eq!(cache.get(&key(1)), Some(entry(1)));
+}
+
+#[test]
+fn writers_look_as_often_as_the_cache_grows() {
+    let looks = |bytes, limit| (0..10_000).filter(|&n| limit::is_due(&key(n), bytes, limit)).count();
+    assert_eq!(looks(1 << 20, 0), 0);
+    assert_eq!(looks(1 << 20, 64 << 20), 10_000);
+    // A thousandth of the limit each: ten times the limit in all.
+    let times = looks(1_000, 1_000_000);
+    assert!((540..740).contains(&times), "{times}");
 }
