@@ -1,6 +1,7 @@
 """Arithmetic, comparison, bit and math operators over dtypes, against NumPy."""
 
 import math
+from fractions import Fraction
 
 import ml_dtypes
 import numpy as np
@@ -518,3 +519,62 @@ def test_nan_goes_on_where_it_shall(device, dtype):
     x, y = x.astype(np.float64), y.astype(np.float64)
     for result, expected in ((lost, np.fmax(x, y)), (kept, np.maximum(x, y)), (clamped, np.clip(x, -1, 1))):
         np.testing.assert_array_equal(device.numpy(result).astype(np.float64), expected)
+
+
+@triton.jit
+def clamp_kernel(x_ptr, low_ptr, high_ptr, out_ptr, N: tl.constexpr, NAN: tl.constexpr):
+    i = tl.arange(0, N)
+    x, low, high = tl.load(x_ptr + i), tl.load(low_ptr + i), tl.load(high_ptr + i)
+    tl.store(out_ptr + i, tl.clamp(x, low, high, propagate_nan=NAN))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("nan", [tl.PropagateNan.NONE, tl.PropagateNan.ALL])
+def test_clamp_of_special_values(device, nan, dtype):
+    """A maximum and then a minimum: of NaN in the bounds, and of two zeros."""
+    special = [np.nan, 0.0, -0.0, 1.0, -1.0, np.inf, -np.inf]
+    x, low, high = np.array(np.meshgrid(special, special, special)).reshape(3, -1).astype(dtype)
+
+    def one_of(a, b, take):
+        chosen = np.where(take, a, b)
+        if nan == tl.PropagateNan.ALL:
+            return np.where(np.isnan(a) | np.isnan(b), np.nan, chosen)
+        return np.where(np.isnan(b), a, np.where(np.isnan(a), b, chosen))
+
+    raised = one_of(x, low, (x > low) | (x == low) & ~np.signbit(x))
+    want = one_of(raised, high, (raised < high) | (raised == high) & np.signbit(raised))
+    out = device.empty(x.size, dtype)
+    clamp_kernel[(1,)](*(device.array(v) for v in (x, low, high)), out, x.size, nan)
+    got = device.numpy(out)
+    np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(np.signbit(got[want == 0]), np.signbit(want[want == 0]))
+
+
+@triton.jit
+def far_apart_kernel(x_ptr, y_ptr, z_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out_ptr + i, tl.fma(tl.load(x_ptr + i), tl.load(y_ptr + i), tl.load(z_ptr + i)))
+
+
+@pytest.mark.parametrize(
+    "dtype, large", [(ml_dtypes.bfloat16, 2.0**100), (np.float16, 2.0**9), (np.float32, 2.0**60)]
+)
+def test_fma_rounds_once(device, dtype, large):
+    """A product in the middle of two numbers, and what decides between them far below."""
+    places = {ml_dtypes.bfloat16: 7, np.float16: 10, np.float32: 23}[dtype]
+    half = places // 2 + 1
+    # (1 + 2⁻ʰ)² with 2h places has its last one where the result has none.
+    x = np.full(8, (1 + 2.0**-half) * large).astype(dtype)
+    y = np.full(8, 1 + 2.0 ** -(places + 1 - half)).astype(dtype)
+    z = np.array([0, 2.0**-10, -(2.0**-10), 2.0**-14, -(2.0**-14), 1, -1, 0]).astype(dtype)
+    exact = [Fraction(float(a)) * Fraction(float(b)) + Fraction(float(c)) for a, b, c in zip(x, y, z)]
+    want = [nearest(e, places) for e in exact]
+    out = device.empty(8, dtype)
+    far_apart_kernel[(1,)](device.array(x), device.array(y), device.array(z), out, 8)
+    assert [Fraction(float(v)) for v in device.numpy(out)] == want
+
+
+def nearest(x, places):
+    """A positive number rounded to so many places behind the first, to even in the middle of two."""
+    unit = Fraction(2) ** (math.floor(math.log2(x)) - places)
+    return round(x / unit) * unit

@@ -245,7 +245,7 @@ impl<H: Hooks> Lower<'_, H> {
     }
 
     /// The kind of 8-bit float that a value is made of, if it is.
-    fn fp8_kind(&self, v: ir::Value) -> Option<FloatKind> {
+    pub(crate) fn fp8_kind(&self, v: ir::Value) -> Option<FloatKind> {
         self.float_kind(self.value_ty(v)).filter(|kind| kind.bits() == 8)
     }
 
@@ -461,19 +461,17 @@ impl<H: Hooks> Lower<'_, H> {
 
     pub(crate) fn float_min_max(&mut self, kind: arith::Kind, x: Value, y: Value) -> Value {
         let ty = self.b.ty(x);
-        let (name, pred) = match kind {
-            arith::Kind::Minimumf => ("minimum", FloatPred::Olt),
-            arith::Kind::Maximumf => ("maximum", FloatPred::Ogt),
-            arith::Kind::Minnumf => ("minnum", FloatPred::Olt),
-            _ => ("maxnum", FloatPred::Ogt),
+        let (name, number) = match kind {
+            arith::Kind::Minimumf => ("minimum", Some(arith::Kind::Minnumf)),
+            arith::Kind::Maximumf => ("maximum", Some(arith::Kind::Maxnumf)),
+            arith::Kind::Minnumf => ("minnum", None),
+            _ => ("maxnum", None),
         };
-        let nan = matches!(kind, arith::Kind::Minimumf | arith::Kind::Maximumf);
-        if ty.scalar == Scalar::F64 && nan {
+        if let (Scalar::F64, Some(number)) = (ty.scalar, number) {
             // `min.f64` has no `.NaN` form.
-            let picks_x = self.b.fcmp(pred, x, y);
             let either = self.b.fcmp(FloatPred::Uno, x, y);
             let sum = self.b.bin(BinOp::FAdd, x, y);
-            let plain = self.b.select(picks_x, x, y);
+            let plain = self.float_min_max(number, x, y);
             return self.b.select(either, sum, plain);
         }
         // LLVM 19 takes the larger of a magnitude and anything else for a magnitude. Where the first is NaN, it is the other.

@@ -5,6 +5,7 @@
 //! `exp` is `exp2(x · log2 e)`. 16-bit floats go through fp32.
 
 use tilewright_ir as ir;
+use tilewright_ir::FloatKind;
 use tilewright_ir::dialect::math;
 use tilewright_llvm::{BinOp, CastOp, Effect, Scalar, Ty, Value};
 
@@ -18,6 +19,7 @@ impl<H: Hooks> Lower<'_, H> {
         let result = m.result(op);
         let a = self.wide(operands[0])?;
         let out = match kind {
+            K::Fma if self.fp8_kind(result).is_some() => return self.fma_of_fp8(op),
             K::Fma => {
                 let (b, c) = (self.wide(operands[1])?, self.wide(operands[2])?);
                 (0..a.len()).map(|i| self.fma(a[i], b[i], c[i])).collect()
@@ -37,6 +39,22 @@ impl<H: Hooks> Lower<'_, H> {
         };
         let out = if kind == K::Absf { self.chosen(result, out)? } else { self.narrowed(result, out)? };
         self.set_regs(result, out);
+        Ok(())
+    }
+
+    /// `a · b + c` of 8-bit floats, with one rounding: exact in fp64, where fp32 might round to the middle of two of them.
+    fn fma_of_fp8(&mut self, op: ir::Op) -> Result<()> {
+        let (result, mut wide) = (self.m.result(op), Vec::new());
+        for &v in self.m.operands(op) {
+            let regs = self.wide(v)?;
+            wide.push(self.map1(&regs, |s, x| s.b.cast(CastOp::FpExt, x, Ty::F64)));
+        }
+        let sums: Vec<Value> =
+            (0..wide[0].len()).map(|i| self.fma(wide[0][i], wide[1][i], wide[2][i])).collect();
+        if let Some(kind) = self.fp8_kind(result) {
+            let out = self.convert_floats(&sums.into(), FloatKind::F64, kind, false)?;
+            self.set_regs(result, out);
+        }
         Ok(())
     }
 
