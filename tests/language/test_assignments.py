@@ -286,6 +286,46 @@ def test_names_of_two_types_that_are_read(device, kernel):
     device.numpy(device.empty(1, np.float32))
 
 
+SHADOWED = tl.constexpr(3)
+
+
+@triton.jit
+def shadowed_in_one_branch(x, n):
+    if n > 2:
+        SHADOWED = 5
+    tl.store(x, SHADOWED)
+
+
+@triton.jit
+def shadowed_by_two_types(x, n):
+    if n > 2:
+        SHADOWED = tl.load(x)
+    else:
+        SHADOWED = tl.load(x).to(tl.float64)
+    tl.store(x, SHADOWED)
+
+
+@triton.jit
+def shadowed_in_a_loop(x, n):
+    for i in range(n):
+        SHADOWED = i
+    tl.store(x, SHADOWED)
+
+
+@pytest.mark.parametrize(
+    "kernel, why",
+    [
+        (shadowed_in_one_branch, "it is assigned in only one branch of an `if`"),
+        (shadowed_by_two_types, "`SHADOWED` is fp32 after the `then` branch but fp64"),
+        (shadowed_in_a_loop, "it is assigned only inside a loop"),
+    ],
+)
+def test_what_is_outside_does_not_stand_in_for_a_variable(device, kernel, why):
+    with pytest.raises(triton.CompilationError, match=why):
+        kernel[(1,)](device.array(np.zeros(1, np.float32)), 5)
+    device.numpy(device.empty(1, np.float32))
+
+
 @triton.jit
 def two_constants(c, d, n):
     for i in range(n):

@@ -32,6 +32,7 @@ def test_constexpr_computes():
         and list(range(n)) == [0, 1, 2, 3, 4, 5]
     )
     assert tl.constexpr(tl.constexpr(3)).value == 3
+    assert n.type == tl.constexpr(6).type != tl.constexpr(5).type
 
 
 @pytest.mark.parametrize(

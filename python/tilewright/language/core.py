@@ -47,6 +47,11 @@ class constexpr(base_value):
             value = value.value
         self.value = value
 
+    @property
+    def type(self):
+        """Its type, which is its value."""
+        return constexpr_type(self.value)
+
     def __repr__(self):
         return f"constexpr[{self.value}]"
 

@@ -142,6 +142,10 @@ impl Evaluator<'_> {
         if let Some(value) = self.frame().scope.get(name) {
             return Ok(value.clone());
         }
+        // It is a variable of the function on some path: what has its name outside is another one.
+        if self.frame().lost.contains_key(name) {
+            return Err(self.unknown_name(name));
+        }
         let function = self.frame().function.clone();
         if let Some(module) = function.module.strip_prefix(library::PACKAGE) {
             return match Library::get().resolve(&format!("{module}.{name}")) {
