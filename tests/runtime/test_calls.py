@@ -261,6 +261,11 @@ def test_a_grid_may_be_a_number_a_sequence_or_a_function():
         (lambda x: kernel(x, 1, 2, 4), RuntimeError, "the grid is missing"),
         (lambda x: kernel[(1,)]({}, 1, 2, 4), TypeError, "argument 'x' has type dict"),
         (lambda x: kernel[(1,)](x, 2**64, 2, 4), OverflowError, "argument 'n'"),
+        (
+            lambda x: kernel[(1,)](x, 1, 2, 4, 10**50),
+            OverflowError,
+            "argument 'flag': a constant of a kernel is an integer of 167 bits",
+        ),
         (lambda x: kernel[(1,)](x.astype(complex), 1, 2, 4), TypeError, "complex128"),
         (lambda x: kernel[(1,)](x.astype(">f4"), 1, 2, 4), TypeError, "byte order"),
     ],

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pyo3::exceptions::{PyRuntimeWarning, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyRuntimeWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict, PyTuple};
 
@@ -28,6 +28,7 @@ use crate::jit::{JitBase, Prepared};
 use crate::kernel::{Code, CompiledKernel};
 use crate::launch::Backend;
 use crate::params::{Bindings, Params};
+use crate::wrong_call;
 
 /// Compiles the kernel for what was found in a call. `given` is a stage's file where the call itself gives none.
 #[cold]
@@ -83,8 +84,17 @@ pub fn begin(
     let py = jit.py();
     let host = PyHost::default();
     let function = host.register(jit)?;
-    let specs = arguments.specs.iter().zip(&bindings.values);
-    let args = specs.map(|(spec, value)| describe(&host, spec, value)).collect::<PyResult<_>>()?;
+    let specs = arguments.specs.iter().zip(&bindings.values).zip(&prepared.params.params);
+    let args = specs.map(|((spec, value), param)| {
+        describe(&host, spec, value).map_err(|error| match error.is_instance_of::<PyOverflowError>(py) {
+            true => wrong_call::overflow_error(
+                format!("argument '{}': {}", param.name, error.value(py)),
+                "an integer has at most 127 bits and a sign",
+            ),
+            false => error,
+        })
+    });
+    let args = args.collect::<PyResult<_>>()?;
     let signature = Signature { args };
     let target = target_of(backend)?;
     let options = bindings.options.clone();

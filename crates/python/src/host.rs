@@ -7,7 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Instant;
 
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyOverflowError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{
@@ -114,7 +114,11 @@ impl PyHost {
             return Ok(HostValue::Bool(value.is_true()));
         }
         if let Ok(value) = object.cast::<PyInt>() {
-            return Ok(HostValue::Int(value.extract()?));
+            return value.extract().map(HostValue::Int).map_err(|_| {
+                let bits = object.call_method0(intern!(py, "bit_length"));
+                let bits = bits.map_or_else(|_| "too many".to_string(), |bits| bits.to_string());
+                PyOverflowError::new_err(format!("a constant of a kernel is an integer of {bits} bits"))
+            });
         }
         if let Ok(value) = object.cast::<PyFloat>() {
             return Ok(HostValue::Float(value.value()));
