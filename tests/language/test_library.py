@@ -21,10 +21,11 @@ def sort_kernel(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, DESCENDING: tl
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.int16])
 @pytest.mark.parametrize("descending", [False, True])
-def test_sort(device, dtype, descending):
-    x = (np.random.default_rng(0).standard_normal((4, 64)) * 1000).astype(dtype)
-    out = device.empty((4, 64), dtype)
-    sort_kernel[(1,)](device.array(x), out, 4, 64, descending)
+@pytest.mark.parametrize("rows", [4, 1, 12])
+def test_sort(device, dtype, descending, rows):
+    x = (np.random.default_rng(0).standard_normal((rows, 64)) * 1000).astype(dtype)
+    out = device.empty((rows, 64), dtype)
+    sort_kernel[(1,)](device.array(x), out, rows, 64, descending)
     expected = np.sort(x, 1)
     np.testing.assert_array_equal(device.numpy(out), expected[:, ::-1] if descending else expected)
 
@@ -35,11 +36,30 @@ def topk_kernel(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexp
 
 
 @pytest.mark.parametrize("k", [1, 8, 32])
-def test_topk(device, k):
-    x = np.random.default_rng(1).standard_normal((4, 32)).astype(np.float32)
-    out = device.empty((4, k), np.float32)
-    topk_kernel[(1,)](device.array(x), out, 4, 32, k)
+@pytest.mark.parametrize("rows", [4, 1, 3])
+def test_topk(device, k, rows):
+    x = np.random.default_rng(1).standard_normal((rows, 32)).astype(np.float32)
+    out = device.empty((rows, k), np.float32)
+    topk_kernel[(1,)](device.array(x), out, rows, 32, k)
     np.testing.assert_array_equal(device.numpy(out), np.sort(x, 1)[:, ::-1][:, :k])
+
+
+@triton.jit
+def merge_kernel(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr):
+    tl.store(out_ptr + tile(M, N), tl.bitonic_merge(tl.load(x_ptr + tile(M, N))))
+
+
+def test_more_elements_than_ranks(device):
+    # Rows are no part of the hypercube, which would have 17 dimensions.
+    x = np.random.default_rng(2).integers(-99, 99, (8192, 16)).astype(np.int8)
+    out = device.empty(x.shape, np.int8)
+    merge_kernel[(1,)](
+        device.array(np.concatenate([np.sort(x[:, :8]), np.sort(x[:, 8:])[:, ::-1]], 1)),
+        out,
+        *x.shape,
+        num_warps=16,
+    )
+    np.testing.assert_array_equal(device.numpy(out), np.sort(x, 1))
 
 
 @triton.jit

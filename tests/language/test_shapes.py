@@ -191,3 +191,40 @@ def test_gather_outside(device, dtype, wrong):
     source = Path(__file__).read_text().splitlines()
     line = next(n for n, text in enumerate(source, 1) if "tl.gather(x, tl.load(index_ptr" in text)
     assert f"test_shapes.py:{line}:" in str(caught.value)
+
+
+@triton.jit
+def cat_kernel(
+    x_ptr, y_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, DIM: tl.constexpr, REORDER: tl.constexpr
+):
+    offsets = tl.arange(0, M)[:, None] * N + tl.arange(0, N)
+    both = tl.cat(tl.load(x_ptr + offsets), tl.load(y_ptr + offsets), REORDER, DIM)
+    rows: tl.constexpr = both.shape[0]
+    columns: tl.constexpr = both.shape[1]
+    tl.store(out_ptr + tl.arange(0, rows)[:, None] * columns + tl.arange(0, columns), both)
+
+
+@pytest.mark.parametrize("dim", [0, 1, -1])
+@pytest.mark.parametrize("shape", [(32, 64), (1, 128), (48, 20), (3, 1)])
+def test_cat_of_blocks(device, shape, dim):
+    rng = np.random.default_rng(0)
+    x, y = (rng.integers(-99, 99, shape).astype(np.int16) for _ in range(2))
+    want = np.concatenate([x, y], dim)
+    for reorder in (False, True):
+        out = device.empty(want.shape, np.int16)
+        cat_kernel[(1,)](device.array(x), device.array(y), out, *shape, dim, reorder)
+        np.testing.assert_array_equal(device.numpy(out), want)
+
+
+@triton.jit
+def cat_pointers_kernel(x_ptr, y_ptr, out_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(out_ptr + tl.arange(0, 2 * N), tl.load(tl.cat(x_ptr + i, y_ptr + i)))
+
+
+@pytest.mark.parametrize("n", [1, 64, 96])
+def test_cat_of_pointers(device, n):
+    x, y = np.arange(n, dtype=np.int32), -np.arange(n, dtype=np.int32)
+    out = device.empty(2 * n, np.int32)
+    cat_pointers_kernel[(1,)](device.array(x), device.array(y), out, n)
+    np.testing.assert_array_equal(device.numpy(out), np.concatenate([x, y]))

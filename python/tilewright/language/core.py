@@ -774,9 +774,10 @@ def full(shape, value, dtype):
 
 
 @builtin
-def cat(input, other, can_reorder=False):
-    """The elements of two 1-D blocks of one dtype in one block, in an order of the compiler's choice; ``can_reorder``
-    must be ``True`` to say that this is understood."""
+def cat(input, other, can_reorder=False, dim=0):
+    """The elements of ``input``, then those of ``other`` along ``dim``: two blocks of one shape and dtype. With ``can_reorder`` those of two
+    1-D blocks, of any extents, are in one block in an order of the compiler's choice, which costs less: for what is
+    reduced."""
 
 
 # ---------------------------------------------------------------------------------------------------------------------

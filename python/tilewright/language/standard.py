@@ -385,6 +385,13 @@ def cumprod(input, axis=0, reverse=False):
 
 
 @jit
+def _cube(x):
+    # The last dimension as a hypercube; what stands before it is another dimension, of any extent.
+    rows: core.constexpr = x.numel // x.shape[len(x.shape) - 1]
+    return core.reshape(x, [rows] + [2] * _log2(x.shape[len(x.shape) - 1]))
+
+
+@jit
 def _bit(rank: core.constexpr, bit: core.constexpr):
     # 0 or 1: bit number `bit` of the index, shaped to broadcast against a hypercube of `rank` dimensions.
     return core.reshape(core.arange(0, 2), [1] * (rank - 1 - bit) + [2] + [1] * bit)
@@ -417,12 +424,13 @@ def _sort(x, k: core.constexpr, dim: core.constexpr, descending: core.constexpr)
     core.static_assert(last >= 0, "a scalar has no dimension to sort")
     core.static_assert(dim is None or dim == last or dim == -1, "only the last dimension can be sorted")
     core.static_assert(
-        _is_power_of_two(x.numel) and _is_power_of_two(k), "sorting needs extents that are powers of two"
+        _is_power_of_two(x.shape[last]) and _is_power_of_two(k),
+        "sorting needs an extent that is a power of two",
     )
     steps: core.constexpr = _log2(x.shape[last])
     kept: core.constexpr = _log2(k)
-    rank: core.constexpr = _log2(x.numel)
-    cube = core.reshape(x, [2] * rank if rank > 0 else [1])
+    cube = _cube(x)
+    rank: core.constexpr = len(cube.shape)
     # Runs of 2^i elements, alternately rising and falling.
     for i in core.static_range(1, kept + 1):
         if i < steps:
@@ -445,25 +453,26 @@ def _sort(x, k: core.constexpr, dim: core.constexpr, descending: core.constexpr)
 @core.member
 @jit
 def sort(x, dim: core.constexpr = None, descending: core.constexpr = False):
-    """The elements sorted along the last dimension. All extents must be powers of two."""
+    """The elements sorted along the last dimension, whose extent must be a power of two."""
     return _sort(x, x.shape[-1], dim, descending)
 
 
 @jit
 def topk(x, k: core.constexpr, dim: core.constexpr = None):
-    """The ``k`` largest elements along the last dimension, largest first. All extents and ``k`` must be powers of two."""
+    """The ``k`` largest elements along the last dimension, largest first. Its extent and ``k`` must be powers of two."""
     return _sort(x, k, dim, True)
 
 
 @jit
 def bitonic_merge(x, dim: core.constexpr = None, descending: core.constexpr = False):
-    """Sorts along the last dimension a block that first rises and then falls there. All extents must be powers of two."""
+    """Sorts along the last dimension a block that first rises and then falls there; its extent must be a power of two."""
     last: core.constexpr = len(x.shape) - 1
     core.static_assert(last >= 0, "a scalar has no dimension to merge")
     core.static_assert(dim is None or dim == last or dim == -1, "only the last dimension can be merged")
-    core.static_assert(_is_power_of_two(x.numel), "bitonic_merge needs extents that are powers of two")
-    cube = core.reshape(x, [2] * _log2(x.numel))
-    return core.reshape(_merge_step(cube, _log2(x.shape[last]), descending), x.shape)
+    core.static_assert(
+        _is_power_of_two(x.shape[last]), "bitonic_merge needs an extent that is a power of two"
+    )
+    return core.reshape(_merge_step(_cube(x), _log2(x.shape[last]), descending), x.shape)
 
 
 @core.member

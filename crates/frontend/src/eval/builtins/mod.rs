@@ -149,7 +149,7 @@ static BUILTINS: &[(&str, Function)] = &[
     }),
     ("trans", |e, a| e.permute_builtin(a, true).map(Value::Tensor)),
     ("permute", |e, a| e.permute_builtin(a, false).map(Value::Tensor)),
-    ("join", |e, a| e.join(a).map(Value::Tensor)),
+    ("join", |e, a| e.join_builtin(a).map(Value::Tensor)),
     ("split", |e, a| e.split(a)),
     ("reshape", |e, a| {
         let reorder = e.bool_arg(a, "can_reorder")?;

@@ -43,15 +43,20 @@ impl Evaluator<'_> {
         self.permute(&input, &order)
     }
 
-    pub(super) fn join(&mut self, args: &Args) -> Eval<Tensor> {
+    pub(super) fn join_builtin(&mut self, args: &Args) -> Eval<Tensor> {
         let (a, b) = (self.tensor_arg(args, "a")?, self.tensor_arg(args, "b")?);
-        let (mut a, mut b) = self.broadcast(&a, &b)?;
+        let (a, b) = self.broadcast(&a, &b)?;
         if a.dtype != b.dtype {
             return Err(self
                 .error(format!("tl.join needs one dtype, not {} and {}", a.dtype, b.dtype))
                 .note("convert one with .to(dtype)")
                 .into());
         }
+        self.join(a, b)
+    }
+
+    /// Two values of one type side by side in a new last dimension.
+    fn join(&mut self, mut a: Tensor, mut b: Tensor) -> Eval<Tensor> {
         let scalars = !a.is_block();
         if scalars {
             (a, b) = (self.expand_dims(&a, 0), self.expand_dims(&b, 0));
@@ -120,23 +125,40 @@ impl Evaluator<'_> {
 
     pub(super) fn cat(&mut self, args: &Args) -> Eval<Tensor> {
         let (a, b) = (self.tensor_arg(args, "input")?, self.tensor_arg(args, "other")?);
-        if !self.bool_arg(args, "can_reorder")? {
-            return Err(self
-                .error("tl.cat may put elements in any order, and must be told that this is fine")
-                .note("write can_reorder=True; to keep the order use tl.join and tl.reshape")
-                .into());
-        }
-        if a.shape.len() != 1 || b.shape.len() != 1 || a.dtype != b.dtype {
+        if a.shape.is_empty() || a.shape.len() != b.shape.len() || a.dtype != b.dtype {
             return Err(self.error(format!(
-                "tl.cat needs two 1-D tensors of one dtype, not {} and {}",
+                "tl.cat needs two blocks of one rank and one dtype, not {} and {}",
                 a.ty(),
                 b.ty()
             )));
         }
-        let shape = Shape::from_slice(&[a.shape[0] + b.shape[0]]);
-        let ty = self.ir_type(&a.dtype, &shape);
-        let value = tt::Cat::build(&mut builder!(self), a.value, b.value, ty).result(&self.module);
-        Ok(Tensor { value, dtype: a.dtype, shape })
+        if self.bool_arg(args, "can_reorder")? && a.shape.len() == 1 {
+            let shape = Shape::from_slice(&[a.shape[0] + b.shape[0]]);
+            let ty = self.ir_type(&a.dtype, &shape);
+            let value = tt::Cat::build(&mut builder!(self), a.value, b.value, ty).result(&self.module);
+            return Ok(Tensor { value, dtype: a.dtype, shape });
+        }
+        let dim = self.axis_arg(args, "dim", a.shape.len())?;
+        self.cat_in_order(a, b, dim)
+    }
+
+    /// The elements of `a`, then those of `b` along a dimension: joined, with the new dimension before that one, which takes it in.
+    fn cat_in_order(&mut self, a: Tensor, b: Tensor, dim: usize) -> Eval<Tensor> {
+        if a.shape != b.shape {
+            let text = "not supported yet: tl.cat of blocks of different shapes";
+            return Err(self
+                .error(format!("{text}: {} and {}", a.ty(), b.ty()))
+                .note("1-D blocks of any extents go together with can_reorder=True")
+                .into());
+        }
+        let mut shape = a.shape.clone();
+        shape[dim] *= 2;
+        let pair = self.join(a, b)?;
+        let last = pair.shape.len() as i32 - 1;
+        let mut order: Vec<i32> = (0..last).collect();
+        order.insert(dim, last);
+        let pair = self.permute(&pair, &order)?;
+        self.reshape(&pair, &shape, false)
     }
 
     pub(super) fn variadic_shape(&mut self, args: &Args) -> Eval<Shape> {
