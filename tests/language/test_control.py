@@ -451,3 +451,42 @@ def test_ways_out_of_both_sides_of_an_if(device, n, m):
 def test_the_code_of_many_ways_out_is_short():
     kernel = ways_out_kernel.warmup(np.float32, 5, 7, grid=(1,), target="cuda:90")
     assert kernel.asm["ttir"].count("\n") < 1000
+
+
+@triton.jit
+def bounds_kernel(bounds, out, DOWN: tl.constexpr):
+    first, end, step = tl.load(bounds), tl.load(bounds + 1), tl.load(bounds + 2)
+    count, total = 0, tl.zeros([], tl.int64)
+    if DOWN:
+        for i in range(end, first, -1000):
+            count += 1
+            total += i.to(tl.int64)
+    else:
+        for i in range(first, end, step):
+            tl.static_assert(i.dtype == bounds.dtype.element_ty)
+            count += 1
+            total += i.to(tl.int64)
+    tl.store(out, count)
+    tl.store(out + 1, total)
+
+
+@pytest.mark.parametrize("down", [False, True])
+@pytest.mark.parametrize(
+    ("dtype", "first", "end", "step"),
+    [
+        (np.int8, 100, 120, 64),
+        (np.int8, -128, 127, 100),
+        (np.uint8, 100, 250, 100),
+        (np.int16, 0, 32760, 1000),
+        (np.uint16, 40000, 65535, 1000),
+        (np.uint32, 2_147_483_000, 2_147_485_000, 1000),
+        (np.uint32, 3_000_000_000, 3_000_002_001, 1000),
+        (np.uint32, 4_294_960_000, 4_294_967_295, 1000),
+    ],
+)
+def test_loops_over_narrow_and_unsigned_numbers(device, dtype, first, end, step, down):
+    # What comes after the last number does not fit the type, or is no signed number.
+    out = device.empty(2, np.int64)
+    bounds_kernel[(1,)](device.array(np.array([first, end, step], dtype)), out, down)
+    numbers = range(end, first, -1000) if down else range(first, end, step)
+    assert device.numpy(out).tolist() == [len(numbers), sum(numbers)]

@@ -27,6 +27,8 @@ struct Bounds {
     step: ir::Value,
     /// The type of its variable.
     ty: Scalar,
+    /// The type of the bounds.
+    counts: Scalar,
     /// Whether the variable counts down, from `upper`.
     down: bool,
 }
@@ -125,8 +127,8 @@ impl Evaluator<'_> {
             self.range = s.target.range();
             return Err(self.error("the variable of a run-time loop must be one name"));
         };
-        let Bounds { lower, upper, step, ty, down } = self.loop_bounds(range)?;
-        let iv_type = self.element_type(&ty.into());
+        let Bounds { lower, upper, step, ty, counts, down } = self.loop_bounds(range)?;
+        let iv_type = self.element_type(&counts.into());
 
         let mut assigned = assigned_names(&s.body);
         let returns = self.begin_returns(&s.body, &mut assigned)?;
@@ -158,7 +160,7 @@ impl Evaluator<'_> {
                 let left = arith::Subi::build(&mut b, upper, iv).result(b.module);
                 iv = arith::Addi::build(&mut b, left, lower).result(b.module);
             }
-            let mut iv = Value::Tensor(Tensor::scalar(iv, ty));
+            let mut iv = Value::Tensor(self.cast(&Tensor::scalar(iv, counts), &ty.into())?);
             self.bind_carried(&carried, &args[1..]);
             if returns {
                 self.drop_returned()?;
@@ -192,7 +194,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The bounds of a run-time loop in the type that its variable has.
+    /// The bounds of a run-time loop, and the type that its variable has. A loop compares signed numbers, and looks one step ahead: it counts
+    /// in a type that has room for unsigned ones, and for a step more than narrow ones have.
     fn loop_bounds(&mut self, range: &RangeValue) -> Eval<Bounds> {
         let negative = match range.step.to_host() {
             Some(HostValue::Int(0)) => return Err(self.error("the step of a loop must not be 0")),
@@ -217,8 +220,16 @@ impl Evaluator<'_> {
             }
         }
         let ty = self.promote_integers(self.promote_integers(bounds[0].1, bounds[1].1), bounds[2].1);
-        let mut cast = |at: usize| Ok::<_, Error>(self.cast(&bounds[at].0, &ty.into())?.value);
-        Ok(Bounds { lower: cast(0)?, upper: cast(1)?, step: cast(2)?, ty, down: negative.is_some() })
+        let counts = match ty {
+            Scalar::UInt32 => Scalar::Int64,
+            _ if ty.bits() < 32 => Scalar::Int32,
+            _ => ty,
+        };
+        let mut cast = |at: usize| {
+            let bound = self.cast(&bounds[at].0, &ty.into())?;
+            Ok::<_, Error>(self.cast(&bound, &counts.into())?.value)
+        };
+        Ok(Bounds { lower: cast(0)?, upper: cast(1)?, step: cast(2)?, ty, counts, down: negative.is_some() })
     }
 
     /// Leaves what `tl.range` says of a loop on it.
