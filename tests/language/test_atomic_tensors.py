@@ -33,13 +33,13 @@ def test_elements_side_by_side_are_added(device, dtype, n, sem, stride):
 
 @triton.jit
 def hand_over_kernel(x_ptr, counts_ptr, out_ptr, told_ptr, SEM: tl.constexpr, N: tl.constexpr):
-    """Each program stores a row, and counts itself at each of N places; who is last at the first place adds up all rows."""
+    """Each program stores a row, and counts itself at each of N places, at which others may come in another order; who is last at the first place adds up all rows."""
     i = tl.arange(0, N)
     program = tl.program_id(0)
     tl.store(x_ptr + program * N + i, i + program)
     tl.debug_barrier()
     old = tl.atomic_add(counts_ptr + i, 1, sem=SEM)
-    last = tl.min(old, 0) == tl.num_programs(0) - 1
+    last = tl.sum(tl.where(i == 0, old, 0), 0) == tl.num_programs(0) - 1
     if last:
         tl.debug_barrier()
         total = tl.zeros([N], tl.int32)
