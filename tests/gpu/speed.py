@@ -290,12 +290,18 @@ def with_odd(d: int, causal: bool) -> dict[str, list[dict]]:
     return {OURS: configs + odd, TRITON: configs}
 
 
-def shapes(record):
-    """Attention forward through pointers of other shapes, with several heads of queries for one of keys, and of packed sequences."""
+def shapes(record, words=()):
+    """Attention forward through pointers of other shapes, with several heads of queries for one of keys, and of packed sequences; those whose names have one of the words,
+    if there are any."""
     table = "attention of other shapes"
     for d, causal in itertools.product((64, 128), (False, True)):
-        packed(record, table, d, causal)
+        if not words or any(word in "packed" for word in words):
+            packed(record, table, d, causal)
     for (d, batch, heads, kv_heads, length), causal in itertools.product(SHAPES, (False, True)):
+        few = heads if heads == kv_heads else f"{heads}/{kv_heads}"
+        case = f"{batch}×{length}, {few} heads, {shape_of(d, causal)}"
+        if words and not any(word in case for word in words):
+            continue
         q = torch.randn(batch * heads, length, d, device="cuda", dtype=torch.float16)
         k, v = (
             torch.randn(batch * kv_heads, length, d, device="cuda", dtype=torch.float16) for _ in range(2)
@@ -304,8 +310,6 @@ def shapes(record):
         want = exact_attention(q, *(x.repeat_interleave(heads // kv_heads, 0) for x in (k, v)), causal)[0]
         by_head = [x.view(batch, -1, length, d) for x in (q, k, v)]
         sdpa = lambda: torch.nn.functional.scaled_dot_product_attention(*by_head, is_causal=causal, enable_gqa=heads != kv_heads)  # fmt: skip
-        few = heads if heads == kv_heads else f"{heads}/{kv_heads}"
-        case = f"{batch}×{length}, {few} heads, {shape_of(d, causal)}"
         both(record, table, case, case, "flash_attention", lambda m, **c: m.flash_attention(q, k, v, o, causal, **c), lambda: close(o, want),
              with_odd(d, causal), 4 * batch * heads * length**2 * d / (2 if causal else 1), "TFLOP/s", [o], {"SDPA": sdpa})  # fmt: skip
 
@@ -398,6 +402,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--record", help="the file of raw results to add to")
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
+    parser.add_argument(
+        "--shape",
+        action="append",
+        default=[],
+        help="a word of the names of the shapes that the part `shapes` measures",
+    )
     options = parser.parse_args()
     if unknown := [p for p in options.parts if p not in PARTS]:
         parser.error(f"unknown parts: {', '.join(unknown)}; there are {', '.join(PARTS)}")
@@ -405,7 +415,7 @@ def main():
     print(record.run.about)
     torch.manual_seed(0)
     for part in options.parts or PARTS:
-        PARTS[part](record)
+        PARTS[part](record, options.shape) if part == "shapes" else PARTS[part](record)
 
 
 if __name__ == "__main__":
