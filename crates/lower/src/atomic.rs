@@ -52,11 +52,12 @@ impl<H: Hooks> Lower<'_, H> {
         self.atomic(what, op.ptr(m), &[val], op.mask(m), result)
     }
 
-    /// Whether it adds to floats in global memory of which a thread has several side by side.
+    /// Whether it adds to floats in this GPU's memory of which a thread has several side by side. (What other GPUs' memory takes from one instruction was not seen.)
     fn adds_side_by_side(&mut self, op: tt::AtomicRmw, ty: Ty) -> Result<bool> {
         let m = self.m;
         let of = m.value_type(op.ptr(m));
         if op.rmw_op(m) != tt::RmwOp::Fadd
+            || op.scope(m) == tt::MemSyncScope::System
             || !m.is_tensor(of)
             || m.is_shared_pointer(of)
             || m.is_remote_pointer(of)
