@@ -12,7 +12,9 @@
 //! store a2, b2                    store a2, b2
 //! ```
 
-use crate::program::{Def, Function, Inst, Module, Op, Terminator, Value};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::program::{Function, Inst, Module, Op, Terminator, Value};
 
 /// Operations that make a chain long. Sums, scans and sorts of a thread's elements are no chains of this kind: what one result takes,
 /// the next one shares.
@@ -38,20 +40,14 @@ impl Module {
 struct Chains<'f> {
     f: &'f Function,
     block: usize,
-    /// For each instruction of the function whether it waits to be put, as those of the block do at first.
-    waiting: Vec<bool>,
-    /// For what was put the steps that the longest chain up to it has of its own.
-    depth: Vec<u32>,
+    waiting: FxHashSet<u32>,
     order: Vec<u32>,
 }
 
 impl<'f> Chains<'f> {
     fn of(f: &'f Function, block: usize) -> Chains<'f> {
-        let mut waiting = vec![false; f.insts.len()];
-        for &i in &f.blocks[block].insts {
-            waiting[i as usize] = true;
-        }
-        Chains { f, block, waiting, depth: vec![0; f.insts.len()], order: Vec::new() }
+        let waiting = f.blocks[block].insts.iter().copied().collect();
+        Chains { f, block, waiting, order: Vec::new() }
     }
 
     /// The order with chains one behind the other, if two of them are long.
@@ -86,43 +82,23 @@ impl<'f> Chains<'f> {
         long
     }
 
-    /// Puts an instruction behind what it needs; gives the length of the chain that this added.
+    /// Puts an instruction behind what it needs; gives the length of the chain that this added. What was put before is shared with other chains, and counts for nothing.
     fn put(&mut self, root: u32) -> u32 {
         let first = self.order.len();
-        let mut open = vec![root];
-        while let Some(&i) = open.last() {
-            let args = &self.f.insts[i as usize].args;
-            let before = open.len();
-            if self.waiting[i as usize] {
-                open.extend(args.iter().rev().filter_map(|&a| self.waiting_for(a)));
-            }
-            if open.len() > before {
-                continue;
-            }
-            open.pop();
-            if std::mem::take(&mut self.waiting[i as usize]) {
-                let own = args.iter().filter_map(|&a| self.instruction(a)).map(|a| self.depth[a as usize]);
-                self.depth[i as usize] = 1 + own.max().unwrap_or(0);
-                self.order.push(i);
-            }
+        self.f.put(root, &mut self.waiting, &mut self.order);
+        if self.order.len() - first < LONG as usize {
+            return 0;
         }
-        let length = self.depth[root as usize];
-        // What comes later shares this chain: to it these steps are none of its own.
+        let mut length: FxHashMap<u32, u32> = FxHashMap::default();
         for &i in &self.order[first..] {
-            self.depth[i as usize] = 0;
+            let longest = self.f.needs(i).filter_map(|from| length.get(&from)).max();
+            length.insert(i, 1 + longest.unwrap_or(&0));
         }
-        length
-    }
-
-    fn instruction(&self, v: Value) -> Option<u32> {
-        match self.f.values[v.0 as usize].def {
-            Def::Inst(i, _) => Some(i),
-            _ => None,
-        }
+        length.get(&root).copied().unwrap_or(0)
     }
 
     fn waiting_for(&self, v: Value) -> Option<u32> {
-        self.instruction(v).filter(|&i| self.waiting[i as usize])
+        self.f.instruction_of(v).filter(|i| self.waiting.contains(i))
     }
 }
 

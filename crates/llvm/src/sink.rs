@@ -11,8 +11,10 @@
 //! c = fma a1, b1, c
 //! ```
 
+use rustc_hash::FxHashSet;
+
 use crate::builder::Builder;
-use crate::program::{Def, Effect};
+use crate::program::{Def, Effect, Function, Value};
 
 impl Builder<'_> {
     /// Where the current block ends now, for [`Builder::sink_reads`].
@@ -34,36 +36,49 @@ impl Builder<'_> {
         let (before, users) = region.split_at(mark - start);
 
         // What is not put yet, by instruction.
-        let mut waiting: rustc_hash::FxHashSet<u32> = region.iter().copied().collect();
-        let needs = |i: u32| {
-            insts[i as usize].args.iter().filter_map(|a| match self.func.values[a.0 as usize].def {
-                Def::Inst(from, _) => Some(from),
-                _ => None,
-            })
-        };
-        let mut wanted: rustc_hash::FxHashSet<u32> = users.iter().copied().collect();
+        let mut waiting: FxHashSet<u32> = region.iter().copied().collect();
+        let mut wanted: FxHashSet<u32> = users.iter().copied().collect();
         let mut open: Vec<u32> = users.to_vec();
         while let Some(i) = open.pop() {
-            open.extend(needs(i).filter(|from| waiting.contains(from) && wanted.insert(*from)));
+            open.extend(self.func.needs(i).filter(|from| waiting.contains(from) && wanted.insert(*from)));
         }
-        let mut put = |root: u32| {
-            let mut open = vec![root];
-            while let Some(&i) = open.last() {
-                if !waiting.contains(&i) {
-                    open.pop();
-                    continue;
-                }
-                let missing: Vec<u32> = needs(i).filter(|from| waiting.contains(from)).collect();
-                if missing.is_empty() {
-                    waiting.remove(&i);
-                    block.push(i);
-                    open.pop();
-                } else {
-                    open.extend(missing.into_iter().rev());
-                }
+        let mut order = Vec::with_capacity(region.len());
+        for &i in before.iter().filter(|i| !wanted.contains(i)).chain(users) {
+            self.func.put(i, &mut waiting, &mut order);
+        }
+        self.func.blocks[self.at.0 as usize].insts.extend(order);
+    }
+}
+
+impl Function {
+    /// The instructions whose results an instruction uses.
+    pub(crate) fn needs(&self, i: u32) -> impl DoubleEndedIterator<Item = u32> {
+        self.insts[i as usize].args.iter().filter_map(|&a| self.instruction_of(a))
+    }
+
+    /// The instruction that gives a value.
+    pub(crate) fn instruction_of(&self, v: Value) -> Option<u32> {
+        match self.values[v.0 as usize].def {
+            Def::Inst(i, _) => Some(i),
+            _ => None,
+        }
+    }
+
+    /// Puts an instruction that waits at the end of `order`, behind what it needs and waits, too.
+    pub(crate) fn put(&self, root: u32, waiting: &mut FxHashSet<u32>, order: &mut Vec<u32>) {
+        let mut open = vec![root];
+        while let Some(&i) = open.last() {
+            let before = open.len();
+            if waiting.contains(&i) {
+                open.extend(self.needs(i).rev().filter(|from| waiting.contains(from)));
             }
-        };
-        before.iter().filter(|i| !wanted.contains(i)).for_each(|&i| put(i));
-        users.iter().for_each(|&i| put(i));
+            if open.len() > before {
+                continue;
+            }
+            open.pop();
+            if waiting.remove(&i) {
+                order.push(i);
+            }
+        }
     }
 }

@@ -125,7 +125,8 @@ fn chains_of(steps: u64) -> Vec<u64> {
     b.finish();
     m.chains_in_turn();
     let out = emit::compile(m, EmitOptions { passes: String::new(), ..options() }).unwrap();
-    let key = |l: &str| l.contains(" = xor i32").then(|| l.rsplit(", ").find_map(|w| w.trim().parse().ok()))?;
+    let key =
+        |l: &str| l.contains(" = xor i32").then(|| l.rsplit(", ").find_map(|w| w.trim().parse().ok()))?;
     let keys: Vec<u64> = out.llvm_ir.lines().filter_map(key).collect();
     assert_eq!(keys.len(), 4 * steps as usize, "{}", out.llvm_ir);
     keys.into_iter().map(|k| k / 1_000_000).collect()
