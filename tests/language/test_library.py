@@ -30,6 +30,13 @@ def test_sort(device, dtype, descending, rows):
     np.testing.assert_array_equal(device.numpy(out), expected[:, ::-1] if descending else expected)
 
 
+def test_a_single_row_is_a_hypercube_by_itself():
+    """Tensors have at most 16 dimensions in compiled code: with one for rows 65,536 elements would have 17."""
+    zeros = np.zeros((1, 64), np.float32)
+    kernel = sort_kernel.warmup(zeros, zeros, 1, 64, False, grid=(1,), target="cuda:90")
+    assert f"tensor<{'2x' * 6}f32>" in kernel.asm["ttir"]
+
+
 @triton.jit
 def topk_kernel(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     tl.store(out_ptr + tile(M, K), tl.topk(tl.load(x_ptr + tile(M, N)), K))

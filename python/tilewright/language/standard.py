@@ -386,9 +386,10 @@ def cumprod(input, axis=0, reverse=False):
 
 @jit
 def _cube(x):
-    # The last dimension as a hypercube; what stands before it is another dimension, of any extent.
+    # The last dimension as a hypercube; what stands before it, if anything does, is another dimension, of any extent.
     rows: core.constexpr = x.numel // x.shape[len(x.shape) - 1]
-    return core.reshape(x, [rows] + [2] * _log2(x.shape[len(x.shape) - 1]))
+    bits: core.constexpr = _log2(x.shape[len(x.shape) - 1])
+    return core.reshape(x, [2] * bits if rows == 1 and bits > 0 else [rows] + [2] * bits)
 
 
 @jit
