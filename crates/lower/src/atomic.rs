@@ -72,12 +72,13 @@ impl<H: Hooks> Lower<'_, H> {
     /// Orders what comes before an operation on the elements of a tensor with all of them, which need no order of their own then.
     fn fence_before(&mut self, what: Atomic, ptr: Value) -> Atomic {
         use tt::MemSemantic as S;
-        let fenced = match what.sem {
-            S::Release | S::AcquireRelease => H::fence(self, ptr, what.scope),
-            S::Acquire => true,
-            S::Relaxed => false,
-        };
-        if fenced { Atomic { sem: S::Relaxed, ..what } } else { what }
+        if what.sem == S::Relaxed || !H::has_fence(self, ptr) {
+            return what;
+        }
+        if matches!(what.sem, S::Release | S::AcquireRelease) {
+            H::fence(self, ptr, what.scope);
+        }
+        Atomic { sem: S::Relaxed, ..what }
     }
 
     /// Whether it is a store of a tensor to global memory, where nobody uses the old values.

@@ -222,10 +222,14 @@ pub trait Hooks: Sized {
         Err(l.unsupported(format!("the operation `{}`", l.m.op_name(l.op))))
     }
 
-    /// Orders all that a thread did before with all that it does behind, in the eyes of `scope`; `false` where the target has no such instruction.
-    /// `ptr`: what is accessed, whose memory may be nobody else's.
-    fn fence(_l: &mut Lower<'_, Self>, _ptr: Value, _scope: tt::MemSyncScope) -> bool {
+    /// Whether there is a [`Hooks::fence`] for what is at such a pointer.
+    fn has_fence(_l: &mut Lower<'_, Self>, _ptr: Value) -> bool {
         false
+    }
+
+    /// Orders all that a thread did before with all that it does behind, in the eyes of `scope`. `ptr`: what is accessed, whose memory may be nobody else's.
+    fn fence(_l: &mut Lower<'_, Self>, _ptr: Value, _scope: tt::MemSyncScope) {
+        unreachable!("`has_fence` says that there is none")
     }
 
     /// Whether [`Hooks::add_side_by_side`] adds to several elements of this type at such a pointer.

@@ -66,10 +66,9 @@ impl Lower<'_, '_> {
     }
 
     /// A fence between accesses to memory as that of `ptr` (PTX ISA, "membar / fence").
-    pub fn fence(&mut self, ptr: Value, scope: tt::MemSyncScope) -> bool {
+    pub fn fence(&mut self, ptr: Value, scope: tt::MemSyncScope) {
         let scope = self.scope_at(ptr, scope);
         self.b.asm(&format!("fence.acq_rel.{scope};"), "~{memory}", Effect::Write, &[], &[]);
-        true
     }
 
     /// Whether floats of this type that stand side by side are added to by one instruction: from sm_90 on (PTX ISA, "red").

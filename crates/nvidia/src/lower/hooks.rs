@@ -225,8 +225,12 @@ impl Hooks for Nvidia {
         }
     }
 
-    fn fence(l: &mut Shared<'_>, ptr: Value, scope: tt::MemSyncScope) -> bool {
-        !Lower(l).is_symmetric(ptr) && Lower(l).fence(ptr, scope)
+    fn has_fence(l: &mut Shared<'_>, ptr: Value) -> bool {
+        !Lower(l).is_symmetric(ptr)
+    }
+
+    fn fence(l: &mut Shared<'_>, ptr: Value, scope: tt::MemSyncScope) {
+        Lower(l).fence(ptr, scope);
     }
 
     fn adds_side_by_side(l: &mut Shared<'_>, ptr: Value, ty: Ty) -> bool {
