@@ -14,106 +14,112 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::program::{Function, Inst, Module, Op, Terminator, Value};
+use crate::program::{Function, Module, Op};
 
-/// Operations that make a chain long. Sums, scans and sorts of a thread's elements are no chains of this kind: what one result takes,
-/// the next one shares.
+/// Operations that make a chain long.
 const LONG: u32 = 32;
 
+/// The part of a long chain's operations that others may need, too, but for one chain, which has what all need. Sums, scans and sorts of a thread's elements
+/// are no chains of this kind: what one result takes, the next ones share.
+const SHARED: usize = 16;
+
 impl Module {
-    /// Puts long chains of arithmetic that share little one behind the other, each before what first needs it. What reads, writes
-    /// or synchronizes stays in order.
+    /// Puts long chains of arithmetic that share little one behind the other. Nothing moves past what reads, writes or synchronizes: a chain that takes a load for
+    /// each step would have all of them wait in registers.
     pub fn chains_in_turn(&mut self) {
         for f in &mut self.functions {
             for block in 0..f.blocks.len() {
-                if f.blocks[block].insts.len() >= 2 * LONG as usize
-                    && let Some(order) = Chains::of(f, block).in_turn()
-                {
-                    f.blocks[block].insts = order;
+                let insts = &f.blocks[block].insts;
+                if insts.len() < 2 * LONG as usize {
+                    continue;
                 }
+                let mut order = Vec::with_capacity(insts.len());
+                for run in insts.chunk_by(|&a, &b| is_pure(f, a) && is_pure(f, b)) {
+                    match run.len() >= 2 * LONG as usize {
+                        true => order.extend(Chains::of(f, run).in_turn().as_deref().unwrap_or(run)),
+                        false => order.extend(run),
+                    }
+                }
+                f.blocks[block].insts = order;
             }
         }
     }
 }
 
-/// A block's instructions while they are put in order.
+fn is_pure(f: &Function, i: u32) -> bool {
+    f.insts[i as usize].effect.is_pure()
+}
+
+/// Instructions of a block, one behind the other and all pure, while they are put in order.
 struct Chains<'f> {
     f: &'f Function,
-    block: usize,
+    run: &'f [u32],
     waiting: FxHashSet<u32>,
     order: Vec<u32>,
+    /// What uses each instruction's results here.
+    users: FxHashMap<u32, Vec<u32>>,
+    /// How many long chains there are, and how many of them share much with others.
+    long: usize,
+    entangled: usize,
 }
 
 impl<'f> Chains<'f> {
-    fn of(f: &'f Function, block: usize) -> Chains<'f> {
-        let waiting = f.blocks[block].insts.iter().copied().collect();
-        Chains { f, block, waiting, order: Vec::new() }
+    fn of(f: &'f Function, run: &'f [u32]) -> Chains<'f> {
+        let mut users: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+        for &i in run {
+            f.needs(i).for_each(|from| users.entry(from).or_default().push(i));
+        }
+        let waiting = run.iter().copied().collect();
+        Chains { f, run, waiting, order: Vec::new(), users, long: 0, entangled: 0 }
     }
 
-    /// The order with chains one behind the other, if two of them are long.
+    /// The order with chains one behind the other, if two of them are long and they share little.
     fn in_turn(mut self) -> Option<Vec<u32>> {
-        let mut long = 0;
-        let f = self.f;
-        let data = &f.blocks[self.block];
-        for &i in data.insts.iter().filter(|&&i| !f.insts[i as usize].effect.is_pure()) {
-            long += self.put_all(&f.insts[i as usize].args);
+        let run = self.run;
+        for &end in run.iter().filter(|i| !self.users.contains_key(i)).collect::<Vec<_>>() {
+            self.put_ends(end);
+        }
+        for &i in run {
             self.put(i);
         }
-        long += data.term.as_ref().map_or(0, |t| self.put_all(&needs_of(t)));
-        data.insts.iter().for_each(|&i| {
-            self.put(i);
-        });
-        (long >= 2).then_some(self.order)
+        (self.long >= 2 && self.entangled <= 1).then_some(self.order)
     }
 
-    /// Puts what values need; gives the number of those that are the ends of long chains.
-    fn put_all(&mut self, values: &[Value]) -> usize {
-        let mut long = 0;
-        let mut open: Vec<Value> = values.iter().rev().copied().collect();
-        while let Some(v) = open.pop() {
-            match self.waiting_for(v) {
-                Some(i) if gathers(&self.f.insts[i as usize]) => {
-                    open.extend(self.f.insts[i as usize].args.iter().rev());
-                }
-                Some(i) => long += usize::from(self.put(i) >= LONG),
-                None => {}
+    /// Puts an instruction whose results nothing here needs, or what it gathers.
+    fn put_ends(&mut self, end: u32) {
+        let mut open = vec![end];
+        while let Some(i) = open.pop() {
+            if !self.waiting.contains(&i) {
+                continue;
+            }
+            if matches!(self.f.insts[i as usize].op, Op::Vector) {
+                open.extend(self.f.needs(i).rev());
+                continue;
+            }
+            if let Some(added) = self.put(i) {
+                let waits =
+                    |i: &u32| self.users.get(i).is_some_and(|by| by.iter().any(|u| self.waiting.contains(u)));
+                let shared = self.order[self.order.len() - added..].iter().filter(|i| waits(i)).count();
+                self.long += 1;
+                self.entangled += usize::from(shared * SHARED > added);
             }
         }
-        long
     }
 
-    /// Puts an instruction behind what it needs; gives the length of the chain that this added. What was put before is shared with other chains, and counts for nothing.
-    fn put(&mut self, root: u32) -> u32 {
+    /// Puts an instruction behind what it needs; gives how many operations that adds, if they are a long chain. What was put before is shared with other chains, and
+    /// counts for nothing.
+    fn put(&mut self, root: u32) -> Option<usize> {
         let first = self.order.len();
         self.f.put(root, &mut self.waiting, &mut self.order);
-        if self.order.len() - first < LONG as usize {
-            return 0;
+        let added = self.order.len() - first;
+        if added < LONG as usize {
+            return None;
         }
         let mut length: FxHashMap<u32, u32> = FxHashMap::default();
         for &i in &self.order[first..] {
             let longest = self.f.needs(i).filter_map(|from| length.get(&from)).max();
             length.insert(i, 1 + longest.unwrap_or(&0));
         }
-        length.get(&root).copied().unwrap_or(0)
-    }
-
-    fn waiting_for(&self, v: Value) -> Option<u32> {
-        self.f.instruction_of(v).filter(|i| self.waiting.contains(i))
-    }
-}
-
-/// Whether an instruction only brings elements together, as stores take them.
-fn gathers(inst: &Inst) -> bool {
-    matches!(inst.op, Op::Vector)
-}
-
-/// The values that a block's end uses.
-fn needs_of(terminator: &Terminator) -> Vec<Value> {
-    match terminator {
-        Terminator::Br(_, args) | Terminator::Ret(args) => args.clone(),
-        Terminator::CondBr { cond, then_args, els_args, .. } => {
-            [cond].into_iter().chain(then_args).chain(els_args).copied().collect()
-        }
-        Terminator::Unreachable => Vec::new(),
+        (length.get(&root) >= Some(&LONG)).then_some(added)
     }
 }

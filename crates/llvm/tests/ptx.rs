@@ -132,6 +132,49 @@ fn chains_of(steps: u64) -> Vec<u64> {
     keys.into_iter().map(|k| k / 1_000_000).collect()
 }
 
+/// Two sums of forty loads each, and a network of minima and maxima.
+fn what_shares_or_loads(reorder: bool) -> String {
+    let mut m = Module::new("t");
+    let mut b = Builder::new(&mut m, "k", &[Ty::GLOBAL], &[], Some(kernel()), Loc::NONE);
+    let at = b.arg(0);
+    let t = tid(&mut b);
+    let mut sums = [t, b.add_const(t, 1)];
+    for step in 0..40 {
+        for sum in &mut sums {
+            let from = b.constant(Ty::I64, step * 512);
+            let from = b.ptr_add(at, from);
+            let x = b.asm1("ld.global.b32 $0, [$1];", "=r,l", Effect::Read, Ty::I32, &[from]);
+            let mixed = b.bin(BinOp::Mul, *sum, *sum);
+            *sum = b.xor(mixed, x);
+        }
+    }
+    let mut sorted: Vec<Value> = (0..8).map(|e| b.bin(BinOp::Mul, sums[e % 2], sums[e / 4])).collect();
+    for step in 0..40 {
+        for e in (step % 2..7).step_by(2) {
+            let less = b.icmp(IntPred::Slt, sorted[e], sorted[e + 1]);
+            let pair = (sorted[e], sorted[e + 1]);
+            sorted[e] = b.select(less, pair.0, pair.1);
+            sorted[e + 1] = b.select(less, pair.1, pair.0);
+        }
+    }
+    let all = b.vector(&sorted[..4]);
+    b.store(at, all, 16);
+    let all = b.vector(&sorted[4..]);
+    b.store(at, all, 16);
+    b.ret(&[]);
+    b.finish();
+    if reorder {
+        m.chains_in_turn();
+    }
+    emit::compile(m, EmitOptions { passes: String::new(), ..options() }).unwrap().llvm_ir
+}
+
+/// Where a chain takes a load for each step, all loads would wait in registers; what shares most of its steps is no chain.
+#[test]
+fn chains_that_load_or_share_stay() {
+    assert_eq!(what_shares_or_loads(true), what_shares_or_loads(false));
+}
+
 /// An element's chain stands as a whole where it is long; a short one as it was recorded, step by step.
 #[test]
 fn long_chains_stand_one_behind_the_other() {

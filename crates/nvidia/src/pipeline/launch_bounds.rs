@@ -54,7 +54,7 @@ fn run(module: &mut Module, target: &TargetInfo) {
 }
 
 /// Whether a thread would have 32 registers, were there two CTAs, and has a tensor that takes half of them, which it keeps while it reduces if it reduces any: what goes
-/// into the reduction and is not used again needs no room (argmax of 65,536 columns of fp16 has 32 registers then, for 43, and two CTAs).
+/// into the reduction and is not used again needs no room.
 fn is_crowded(module: &Module) -> bool {
     let root = module.root();
     let warps = ["ttg.total-num-warps", "ttg.num-warps"].iter().find_map(|name| module.int_attr(root, name));
