@@ -91,7 +91,7 @@ def forward_amount(d: int, causal: bool) -> float:
 
 
 def for_mask(configs: list[dict], causal: bool) -> list[dict]:
-    """The kernels want a causal block of queries to be a multiple of one of keys."""
+    """Triton's tutorial, and the kernel on descriptors, want a causal block of queries to be a multiple of one of keys."""
     return [c for c in configs if not causal or c["block"][0] % c["block"][1] == 0]
 
 

@@ -90,7 +90,7 @@ impl Asm {
     }
 
     /// What follows is executed where `pred` holds.
-    pub(super) fn guard(&mut self, pred: Option<Value>) {
+    fn guard(&mut self, pred: Option<Value>) {
         if let Some(pred) = pred {
             let p = self.arg(pred, 'b');
             let _ = write!(self.text, "@{p} ");
@@ -232,10 +232,10 @@ impl Lower<'_, '_> {
         self.store(space, (base, 'r', offset), values, words, pred);
     }
 
-    /// One store to a state space, given with its modifiers, at a base in a register of this constraint letter and an offset.
-    fn store(
+    /// One instruction, given with its modifiers, that writes words at a base in a register of this constraint letter and an offset.
+    pub(super) fn write(
         &mut self,
-        space: &str,
+        instruction: &str,
         (base, register, offset): (Value, char, i64),
         values: &[Value],
         words: Words,
@@ -246,8 +246,20 @@ impl Lower<'_, '_> {
         let names: Vec<String> = values.iter().map(|&v| asm.arg(v, letter(words))).collect();
         let immediate = self.immediate(&mut asm, offset);
         asm.guard(pred);
-        let _ = write!(asm.text, "st.{space}{} [{address}{immediate}], {};", suffix(words), vector(&names));
+        let _ = write!(asm.text, "{instruction} [{address}{immediate}], {};", vector(&names));
         self.b.asm(&asm.text, &asm.constraints, Effect::Write, &[], &asm.args);
+    }
+
+    /// One store to a state space, given with its modifiers.
+    fn store(
+        &mut self,
+        space: &str,
+        at: (Value, char, i64),
+        values: &[Value],
+        words: Words,
+        pred: Option<Value>,
+    ) {
+        self.write(&format!("st.{space}{}", suffix(words)), at, values, words, pred);
     }
 
     /// The base and the offset of a global address: the immediate of an access is a signed 32-bit number.

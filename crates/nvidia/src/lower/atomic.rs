@@ -6,7 +6,7 @@ use tilewright_ir::dialect::tt;
 use tilewright_llvm::{BinOp, CastOp, Effect, IntPred, Scalar, Ty, Value};
 use tilewright_lower::{Atomic, Words, int_of};
 
-use super::access::{Asm, letter, vector};
+use super::access::Asm;
 use super::{Lower, Result};
 
 impl Lower<'_, '_> {
@@ -76,7 +76,7 @@ impl Lower<'_, '_> {
         self.facts().capability >= 90 && matches!(ty.scalar, Scalar::F32 | Scalar::F16 | Scalar::BF16)
     }
 
-    /// Such an addition, where `pred` holds.
+    /// Such an addition of two elements and more, where `pred` holds.
     pub fn add_side_by_side(
         &mut self,
         ty: Ty,
@@ -86,29 +86,15 @@ impl Lower<'_, '_> {
         pred: Option<Value>,
         scope: tt::MemSyncScope,
     ) {
-        let operation = match (ty.scalar, words.per_word) {
-            (Scalar::F32, _) => ("add", "f32"),
-            (Scalar::F16, 1) => ("add.noftz", "f16"),
-            (Scalar::F16, _) => ("add.noftz", "f16x2"),
-            (_, 1) => ("add.noftz", "bf16"),
+        let (operation, of) = match ty.scalar {
+            Scalar::F32 => ("add", "f32"),
+            Scalar::F16 => ("add.noftz", "f16x2"),
             _ => ("add.noftz", "bf16x2"),
         };
         let count = if words.count > 1 { format!(".v{}", words.count) } else { String::new() };
         let (base, offset) = self.split_global(ptr);
-        let mut asm = Asm::default();
-        let address = asm.arg(base, 'l');
-        let names: Vec<String> = values.iter().map(|&v| asm.arg(v, letter(words))).collect();
-        let immediate = self.immediate(&mut asm, offset);
-        asm.guard(pred);
-        let _ = write!(
-            asm.text,
-            "red.global.{}.relaxed.{}{count}.{} [{address}{immediate}], {};",
-            scope.keyword(),
-            operation.0,
-            operation.1,
-            vector(&names)
-        );
-        self.b.asm(&asm.text, &asm.constraints, Effect::Write, &[], &asm.args);
+        let instruction = format!("red.global.{}.relaxed.{operation}{count}.{of}", scope.keyword());
+        self.write(&instruction, (base, 'l', offset), values, words, pred);
     }
 
     /// bf16 addition where there is no instruction: compare and swap until nobody came in between.
