@@ -464,3 +464,39 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
+// -----
+// What a loop reads alone has been written before it: the barrier stands before the loop, and so does the fence where a copy reads it.
+// A loop inside of a loop has it where nothing of the outer loop wants another.
+// RUN: -allocate-shared -membar
+#blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%d: !tt.tensordesc<tensor<64x64xf16, #shared>>, %x: tensor<64x64xf16, #blocked>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %a = ttg.local_alloc %x : (tensor<64x64xf16, #blocked>) -> !ttg.memdesc<64x64xf16, #shared, #smem>
+    // CHECK: ttg.local_alloc
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: scf.for
+    // CHECK-NEXT: scf.for
+    // CHECK-NEXT: ttg.local_load
+    // CHECK-NEXT: }
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      scf.for %j = %c0 to %n step %c1 : i32 {
+        %y = ttg.local_load %a : !ttg.memdesc<64x64xf16, #shared, #smem> -> tensor<64x64xf16, #blocked>
+      }
+    }
+    %b = ttg.local_alloc %x : (tensor<64x64xf16, #blocked>) -> !ttg.memdesc<64x64xf16, #shared, #smem>
+    // CHECK: ttg.local_alloc
+    // CHECK: ttng.fence_async_shared
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: scf.for
+    // CHECK-NEXT: ttng.async_tma_copy_local_to_global
+    // CHECK-NEXT: }
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      ttng.async_tma_copy_local_to_global %d[%i, %i] %b : !tt.tensordesc<tensor<64x64xf16, #shared>>, !ttg.memdesc<64x64xf16, #shared, #smem>
+    }
+    tt.return
+  }
+}

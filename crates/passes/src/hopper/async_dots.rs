@@ -113,49 +113,88 @@ pub(crate) fn adds_up(module: &Module, dot: ttng::WarpGroupDot) -> bool {
     dot.max_num_imprecise_acc(module).is_some()
 }
 
-/// Puts fences before the dots of a block that may read what was written since the last fence. `written`: whether
-/// something may have been written before the block; returns whether something may have been since the last fence at its
-/// end. With `insert` false only this is found out.
-fn fence(module: &mut Module, block: Block, mut written: bool, insert: bool) -> bool {
+/// Puts fences before the dots of a block that may read what was written since the last fence, and one before a loop that wants
+/// one only for what was written before it. `written`: whether something may have been written before the block.
+fn fence(module: &mut Module, block: Block, written: bool, insert: bool) -> Fenced {
+    let mut now = Fenced { written, any: false };
     for op in module.block_ops(block).collect::<Vec<_>>() {
         match module.opcode(op) {
             Some(Opcode::Ttg(ttg::Kind::LocalAlloc)) => {
-                written |= ttg::LocalAlloc(op).src(module).is_some();
+                now.written |= ttg::LocalAlloc(op).src(module).is_some();
             }
-            Some(Opcode::Ttg(ttg::Kind::LocalStore | ttg::Kind::AsyncWait)) => written = true,
-            Some(Opcode::Tt(_)) if writes_by_pointers(module, op) => written = true,
-            Some(Opcode::Ttng(ttng::Kind::FenceAsyncShared)) => written = false,
-            _ if rings::fences(module, op) => written = false,
-            _ if rings::waits_for_group(module, op) => written = true,
-            Some(Opcode::Ttng(ttng::Kind::WarpGroupDot)) if written && reads_ordinary_writes(module, op) => {
-                if insert {
-                    let mut b = Builder::before(module, op);
-                    ttng::FenceAsyncShared::build(&mut b, false);
-                }
-                written = false;
+            Some(Opcode::Ttg(ttg::Kind::LocalStore | ttg::Kind::AsyncWait)) => now.written = true,
+            Some(Opcode::Tt(_)) if writes_by_pointers(module, op) => now.written = true,
+            Some(Opcode::Ttng(ttng::Kind::FenceAsyncShared)) => now.written = false,
+            _ if rings::fences(module, op) => now.written = false,
+            _ if rings::waits_for_group(module, op) => now.written = true,
+            Some(Opcode::Ttng(ttng::Kind::WarpGroupDot))
+                if now.written && reads_ordinary_writes(module, op) =>
+            {
+                now.place(module, op, insert);
             }
             // Each region runs by itself; its fences are its own.
             Some(Opcode::Ttg(ttg::Kind::WarpSpecialize)) => {
                 for region in ttg::WarpSpecialize(op).all_regions(module) {
-                    written |= fence(module, module.region_block(region), written, insert);
+                    now.join(fence(module, module.region_block(region), now.written, insert));
                 }
             }
             Some(Opcode::Scf(kind)) => {
                 let blocks = inner_blocks(module, op);
-                let mut before = written;
+                let mut before = now.written;
                 if kind != scf::Kind::If {
+                    if before && only_for_what_came_before(module, &blocks) {
+                        now.place(module, op, insert);
+                    }
+                    before = now.written;
                     for &b in &blocks {
-                        before |= fence(module, b, before, false);
+                        before |= fence(module, b, before, false).written;
                     }
                 }
                 for b in blocks {
-                    written |= fence(module, b, before, insert);
+                    now.join(fence(module, b, before, insert));
                 }
             }
             _ => {}
         }
     }
-    written
+    now
+}
+
+/// What the walk of a block finds.
+#[derive(Clone, Copy)]
+struct Fenced {
+    /// Whether something may have been written since the last fence.
+    written: bool,
+    /// Whether a fence was wanted.
+    any: bool,
+}
+
+impl Fenced {
+    /// A fence before `op`, which is there if it is inserted.
+    fn place(&mut self, module: &mut Module, op: Op, insert: bool) {
+        if insert {
+            ttng::FenceAsyncShared::build(&mut Builder::before(module, op), false);
+        }
+        *self = Self { written: false, any: true };
+    }
+
+    fn join(&mut self, other: Self) {
+        self.written |= other.written;
+        self.any |= other.any;
+    }
+}
+
+/// Whether the blocks of a loop want fences for what was written before the loop, and none for what they write.
+fn only_for_what_came_before(module: &mut Module, blocks: &[Block]) -> bool {
+    let mut walk = |written| {
+        let mut all = Fenced { written, any: false };
+        for &b in blocks {
+            all.join(fence(module, b, all.written, false));
+        }
+        all
+    };
+    let alone = walk(false);
+    !alone.written && !alone.any && walk(true).any
 }
 
 /// Whether an operation writes to shared memory through pointers.

@@ -5,7 +5,8 @@
 //! that the operations declare, so that an operation with new effects needs nothing here.
 //!
 //! The state is the list of byte ranges read and written since the last barrier. Loops are walked until the state at
-//! their head no longer grows.
+//! their head no longer grows. What only the iterations' reading of what came before the loop wants stands before the loop: that is
+//! tried out, on a copy.
 //!
 //! - An operation with scratch contains a barrier between its writes and its reads: what came before it is settled by
 //!   that one, and its own reads are what remains. One within warps has barriers of warps inside (`lower`): its scratch
@@ -126,21 +127,9 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
     for op in ops {
         let last = barrier.take();
         match module.opcode(op) {
-            Some(Opcode::Scf(scf::Kind::For)) => {
-                let body = scf::For(op).body(module);
-                until_stable(state, |s| {
-                    region_ops(module, body, s);
-                    s.drains.next_iteration(module, op);
-                });
-                state.drains.end_loop(op);
-            }
-            Some(Opcode::Scf(scf::Kind::While)) => {
-                let (before, after) = (scf::While(op).before(module), scf::While(op).after(module));
-                region_ops(module, before, state);
-                until_stable(state, |s| {
-                    region_ops(module, after, s);
-                    region_ops(module, before, s);
-                });
+            Some(Opcode::Scf(scf::Kind::For | scf::Kind::While)) => {
+                settle_before(module, op, state);
+                loop_ops(module, op, state);
             }
             Some(Opcode::Scf(scf::Kind::If)) => branches(module, op, state),
             Some(Opcode::Tt(tt::Kind::Call)) => {
@@ -222,6 +211,54 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
             }
         }
     }
+}
+
+/// The body of a loop.
+fn loop_ops(module: &mut Module, op: Op, state: &mut State) {
+    if let Some(l) = scf::For::cast(module, op) {
+        let body = l.body(module);
+        until_stable(state, |s| {
+            region_ops(module, body, s);
+            s.drains.next_iteration(module, op);
+        });
+        state.drains.end_loop(op);
+    } else {
+        let (before, after) = (scf::While(op).before(module), scf::While(op).after(module));
+        region_ops(module, before, state);
+        until_stable(state, |s| {
+            region_ops(module, after, s);
+            region_ops(module, before, s);
+        });
+    }
+}
+
+/// Settles before a loop what is pending there, where each iteration would have a barrier or a fence for it that it has for nothing else.
+fn settle_before(module: &mut Module, l: Op, state: &mut State) {
+    if state.on_trial || !state.concerns(module.all_ops(l).into_iter().map(|op| touches(module, op))) {
+        return;
+    }
+    let inside = module.all_ops(l).len();
+    let placed = |entry: &State| {
+        let (mut trial, mut state) = (module.clone(), State { on_trial: true, ..entry.clone() });
+        loop_ops(&mut trial, l, &mut state);
+        trial.all_ops(l).len() - inside
+    };
+    let mut settled = state.clone();
+    settled.settle();
+    let mut fenced = settled.clone();
+    fenced.unfenced.clear();
+    fenced.loaded.clear();
+    let (now, by_barrier, by_both) = (placed(state), placed(&settled), placed(&fenced));
+    let mut b = Builder::before(module, l);
+    if by_both < by_barrier {
+        ttng::FenceAsyncShared::build(&mut b, false);
+        *state = fenced;
+    } else if by_barrier < now {
+        *state = settled;
+    } else {
+        return;
+    }
+    ttg::Barrier::build(&mut b);
 }
 
 /// The branches of an `scf.if`: what is pending behind it is what is in any of them.

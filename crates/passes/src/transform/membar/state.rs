@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tilewright_ir::{Module, Op};
 
-use super::touches::{Range, Touched};
+use super::touches::{Range, Touched, Touches};
 use super::turns::Turn;
 
 /// What has been touched since the last barrier.
@@ -32,6 +32,8 @@ pub(super) struct State {
     pub just_loaded: Vec<Range>,
     /// A function was called that uses shared memory. Its callers' memory is not its own, but that of other calls is.
     pub called: bool,
+    /// What is placed is only counted: loops inside of this one are not tried out by themselves.
+    pub on_trial: bool,
 }
 
 pub(super) fn add(list: &mut Vec<Range>, r: Range) {
@@ -55,6 +57,15 @@ impl State {
         if let Err(at) = self.own.binary_search(&(range, op)) {
             self.own.insert(at, (range, op));
         }
+    }
+
+    /// Whether any of these may want a barrier or a fence for what has been touched.
+    pub fn concerns(&self, mut all: impl Iterator<Item = Touches>) -> bool {
+        let pending =
+            [&self.reads, &self.slot_reads, &self.writes, &self.ended, &self.unfenced, &self.loaded];
+        let own = self.own.iter().map(|o| o.0);
+        let pending: Vec<Range> = pending.into_iter().flatten().copied().chain(own).collect();
+        !pending.is_empty() && all.any(|t| t.ranges().any(|r| overlaps(&pending, r)))
     }
 
     /// Whether a conversion within warps, another than `op`, has touched some of these bytes.

@@ -69,6 +69,19 @@ impl Touches {
         lists.into_iter().flatten().copied()
     }
 
+    /// All that is read or written, by whatever way.
+    pub fn ranges(&self) -> impl Iterator<Item = Range> {
+        let read = [
+            &self.reads,
+            &self.slot_reads,
+            &self.dots,
+            &self.drains,
+            &self.ordered_reads,
+            &self.ordered_drains,
+        ];
+        self.written().chain(read.into_iter().flatten().copied())
+    }
+
     /// All that TMA copies to global memory read.
     pub fn drained(&self) -> Vec<Touched> {
         [&self.drains, &self.ordered_drains].into_iter().flatten().map(|&r| self.touched(r)).collect()
