@@ -42,6 +42,8 @@ def flash_kernel(
     GROUP: tl.constexpr = 1,
 ):  # fmt: skip
     start_m = tl.program_id(0) * BLOCK_M
+    if CAUSAL:  # the longest rows first: what is left for the end is short
+        start_m = (tl.num_programs(0) - 1 - tl.program_id(0)) * BLOCK_M
     base = tl.program_id(1).to(tl.int64) * stride_h
     base_kv = (tl.program_id(1) // GROUP).to(tl.int64) * stride_h
     offs_m = start_m + tl.arange(0, BLOCK_M)

@@ -544,3 +544,47 @@ tt.func public @quotient(%x: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %M: i32,
 }
 
 // CHECK: tt.descriptor_load
+// -----
+// Programs count batches back from the last: none is in front of the first.
+// RUN: -target=cuda:90 -raise-to-descriptors
+tt.func public @from_the_last(%x: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %out: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %K: i32 {tt.divisibility = 16 : i32}, %batch: i32 {tt.divisibility = 16 : i32}, %s: i32 {tt.divisibility = 16 : i32}) {
+  %c0 = arith.constant 0 : i32
+  %c32 = arith.constant 32 : i32
+  %b = arith.constant dense<1.000000e+00> : tensor<32x64xf16>
+  %zeros = arith.constant dense<0.000000e+00> : tensor<64x64xf32>
+  %program = tt.get_program_id y : i32
+  %c1 = arith.constant 1 : i32
+  %programs = tt.get_num_programs y : i32
+  %last = arith.subi %programs, %c1 : i32
+  %back = arith.subi %last, %program : i32
+  %wide = arith.extsi %back : i32 to i64
+  %pitch = arith.extsi %batch : i32 to i64
+  %begin = arith.muli %wide, %pitch : i64
+  %matrix = tt.addptr %x, %begin : !tt.ptr<f16>, i64
+  %rows = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>
+  %columns = tt.make_range {end = 32 : i32, start = 0 : i32} : tensor<32xi32>
+  %row = tt.expand_dims %rows {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+  %strides = tt.splat %s : i32 -> tensor<64x1xi32>
+  %by_row = arith.muli %row, %strides : tensor<64x1xi32>
+  %bases = tt.splat %matrix : !tt.ptr<f16> -> tensor<64x1x!tt.ptr<f16>>
+  %starts = tt.addptr %bases, %by_row : tensor<64x1x!tt.ptr<f16>>, tensor<64x1xi32>
+  %all = tt.broadcast %starts : tensor<64x1x!tt.ptr<f16>> -> tensor<64x32x!tt.ptr<f16>>
+  %column = tt.expand_dims %columns {axis = 0 : i32} : tensor<32xi32> -> tensor<1x32xi32>
+  %by_column = tt.broadcast %column : tensor<1x32xi32> -> tensor<64x32xi32>
+  %pointers = tt.addptr %all, %by_column : tensor<64x32x!tt.ptr<f16>>, tensor<64x32xi32>
+  %step = arith.constant dense<32> : tensor<64x32xi32>
+  %sum:2 = scf.for %k = %c0 to %K step %c32 iter_args(%p = %pointers, %acc = %zeros) -> (tensor<64x32x!tt.ptr<f16>>, tensor<64x64xf32>) : i32 {
+    %a = tt.load %p : tensor<64x32x!tt.ptr<f16>>
+    %more = tt.dot %a, %b, %acc : tensor<64x32xf16> * tensor<32x64xf16> -> tensor<64x64xf32>
+    %next = tt.addptr %p, %step : tensor<64x32x!tt.ptr<f16>>, tensor<64x32xi32>
+    scf.yield %next, %more : tensor<64x32x!tt.ptr<f16>>, tensor<64x64xf32>
+  }
+  %outs = tt.splat %out : !tt.ptr<f32> -> tensor<64x64x!tt.ptr<f32>>
+  tt.store %outs, %sum#1 : tensor<64x64x!tt.ptr<f32>>
+  tt.return
+}
+// CHECK: tt.make_tensor_descriptor
+// CHECK: scf.for
+// CHECK: tt.descriptor_load
+// CHECK-NOT: tt.load
+// CHECK: tt.store

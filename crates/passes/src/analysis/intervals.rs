@@ -1,6 +1,6 @@
 //! Between which numbers an integer of a kernel lies.
 //!
-//! Programs and their counts are not negative, loops run between their bounds, and what `tl.assume` promises holds. Sums and products are those
+//! Programs and their counts are not negative, no program has a number as large as their count, loops run between their bounds, and what `tl.assume` promises holds. Sums and products are those
 //! of whole numbers, as in [`affine`](crate::analysis::affine): this is an analysis of addresses and masks, where nothing overflows.
 //!
 //! ```text
@@ -82,7 +82,7 @@ impl Interval {
 pub struct Intervals<'m> {
     m: &'m Module,
     affine: &'m Affine<'m>,
-    /// What `tl.assume` says of sums of products.
+    /// What `tl.assume` says of sums of products, and how many programs there are.
     assumed: Vec<(Poly, Interval)>,
     known: RefCell<FxHashMap<Value, Option<Interval>>>,
 }
@@ -98,7 +98,7 @@ impl<'m> Intervals<'m> {
         };
         let all = all.map(|(value, interval)| (value, affine.scalar(value), interval));
         let all = all.filter(|(value, poly, _)| *poly == Poly::leaf(*value) || always(*value));
-        let assumed = all.map(|(_, poly, interval)| (poly, interval)).collect();
+        let assumed = all.map(|(_, poly, interval)| (poly, interval)).chain(programs(m)).collect();
         Intervals { m, affine, assumed, known: RefCell::default() }
     }
 
@@ -210,6 +210,20 @@ impl<'m> Intervals<'m> {
             _ => return None,
         })
     }
+}
+
+/// How many programs there are along an axis, less the number of one: at least 1.
+fn programs(m: &Module) -> impl Iterator<Item = (Poly, Interval)> {
+    let all = m.all_ops(m.root());
+    let number = |op| Some((tt::GetProgramId::cast(m, op)?.axis(m), m.result(op)));
+    let count = |op| Some((tt::GetNumPrograms::cast(m, op)?.axis(m), m.result(op)));
+    let numbers: Vec<_> = all.iter().copied().filter_map(number).collect();
+    let counts: Vec<_> = all.into_iter().filter_map(count).collect();
+    let pairs = counts.into_iter().flat_map(move |(axis, count)| {
+        let along = numbers.clone().into_iter().filter(move |(other, _)| *other == axis);
+        along.map(move |(_, number)| Poly::leaf(count).plus(&Poly::leaf(number), -1))
+    });
+    pairs.map(|poly| (poly, Interval { low: 1, high: i128::from(i32::MAX) }))
 }
 
 /// What is promised of a value, for the whole block in which it is made: that does not run without the promise.

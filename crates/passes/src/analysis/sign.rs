@@ -1,6 +1,6 @@
 //! Whether integers may be below 0, as far as what divides them has to know.
 //!
-//! Programs' numbers and what is counted from them are not; loops count upwards, and divisors and steps are taken for positive. A difference may
+//! Programs' numbers and what is counted from them, upwards or back from the last program, are not; loops count upwards, and divisors and steps are taken for positive. Another difference may
 //! be, and so may what a kernel is given or loads.
 
 use rustc_hash::FxHashMap;
@@ -58,6 +58,7 @@ impl Signs {
         let mut any = |values: &[Value]| values.iter().any(|&v| self.may_be_negative(m, v));
         let narrow = || m.bits(m.element_type(m.value_type(m.result(op)))) < 32;
         match m.opcode(op) {
+            Some(Opcode::Arith(A::Addi | A::Subi)) if is_counted_back(m, m.result(op)) => false,
             Some(Opcode::Arith(A::Constant)) => m.constant_int(m.result(op)).is_none_or(|n| n < 0),
             Some(Opcode::Tt(K::MakeRange)) => tt::MakeRange(op).start(m) < 0,
             Some(Opcode::Tt(K::GetProgramId | K::GetNumPrograms)) => false,
@@ -77,6 +78,31 @@ impl Signs {
             _ => true,
         }
     }
+}
+
+/// Whether a number is that of a program as counted back from the last: `count - 1 - number`, or more.
+fn is_counted_back(m: &Module, value: Value) -> bool {
+    // Along which axis programs are counted, and which are counted off.
+    let (mut counts, mut numbers, mut more) = (Vec::new(), Vec::new(), 0i128);
+    let mut work = vec![(value, 1)];
+    while let Some((v, times)) = work.pop() {
+        let Some(op) = m.defining_op(v).filter(|_| counts.len() < 2 && numbers.len() < 2) else {
+            return false;
+        };
+        let back = i128::from(arith::Subi::cast(m, op).is_some());
+        if arith::Addi::cast(m, op).is_some() || back == 1 {
+            work.extend([(m.operands(op)[0], times), (m.operands(op)[1], times * (1 - 2 * back))]);
+        } else if let Some(n) = m.constant_int(v) {
+            more += times * i128::from(n);
+        } else if let (Some(count), 1) = (tt::GetNumPrograms::cast(m, op), times) {
+            counts.push(count.axis(m));
+        } else if let (Some(number), -1) = (tt::GetProgramId::cast(m, op), times) {
+            numbers.push(number.axis(m));
+        } else {
+            return false;
+        }
+    }
+    counts.len() == 1 && counts == numbers && more >= -1
 }
 
 /// Whether the elements of an operation's results are elements of its operands.
