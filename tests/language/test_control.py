@@ -454,11 +454,15 @@ def test_the_code_of_many_ways_out_is_short():
 
 
 @triton.jit
-def bounds_kernel(bounds, out, DOWN: tl.constexpr):
+def bounds_kernel(bounds, out, DOWN: tl.constexpr, STEP: tl.constexpr, UNROLL: tl.constexpr):
     first, end, step = tl.load(bounds), tl.load(bounds + 1), tl.load(bounds + 2)
     count, total = 0, tl.zeros([], tl.int64)
     if DOWN:
-        for i in range(end, first, -1000):
+        for i in tl.range(end, first, -STEP, loop_unroll_factor=UNROLL):
+            count += 1
+            total += i.to(tl.int64)
+    elif UNROLL > 1:
+        for i in tl.range(first, end, STEP, loop_unroll_factor=UNROLL):
             count += 1
             total += i.to(tl.int64)
     else:
@@ -487,6 +491,63 @@ def bounds_kernel(bounds, out, DOWN: tl.constexpr):
 def test_loops_over_narrow_and_unsigned_numbers(device, dtype, first, end, step, down):
     # What comes after the last number does not fit the type, or is no signed number.
     out = device.empty(2, np.int64)
-    bounds_kernel[(1,)](device.array(np.array([first, end, step], dtype)), out, down)
+    bounds_kernel[(1,)](device.array(np.array([first, end, step], dtype)), out, down, 1000, 1)
     numbers = range(end, first, -1000) if down else range(first, end, step)
     assert device.numpy(out).tolist() == [len(numbers), sum(numbers)]
+
+
+@pytest.mark.parametrize("way", ["up", "down", "unrolled"])
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint64])
+def test_loops_to_the_ends_of_a_type(device, dtype, way):
+    # What comes after the last number, or what is added to it four times, does not fit the type.
+    info = np.iinfo(dtype)
+    low, high = int(info.min), int(info.max)
+    fifth, half = (high - low) // 5, (high - low) // 2
+    for first, end, step in [
+        (high - 2500, high, 1024), (high - 3, high, 1), (high - 64, high, 16), (low, high, fifth), (low, high, half),
+        (low, low + 3000, 1000), (0, high, high // 3), (high, low, 3), (high - 3, high - 3, 5),
+    ]:  # fmt: skip
+        if way == "down":
+            numbers = range(end, first, -step)
+        else:
+            numbers = range(first, end, step)
+        if way == "down" and (first, end) == (high, low):
+            continue
+        out = device.empty(2, np.int64)
+        bounds = device.array(np.array([first, end, step], dtype))
+        bounds_kernel[(1,)](bounds, out, way == "down", step, 4 if way == "unrolled" else 1)
+        total = (sum(numbers) + 2**63) % 2**64 - 2**63
+        assert device.numpy(out).tolist() == [len(numbers), total], (first, end, step)
+
+
+@triton.jit
+def ahead_kernel(a, b, out, bounds, FROM_ZERO: tl.constexpr, STEP: tl.constexpr):
+    first, end = tl.load(bounds), tl.load(bounds + 1)
+    r = tl.arange(0, 32)
+    acc = tl.zeros([32, 32], tl.float32)
+    for i in range(0 if FROM_ZERO else first, end, STEP):
+        at = ((i - first) // STEP).to(tl.int64) * 16
+        k = at + tl.arange(0, 16)
+        acc = tl.dot(tl.load(a + r[:, None] * 64 + k), tl.load(b + k[:, None] * 32 + r), acc)
+    tl.store(out + r[:, None] * 32 + r, acc)
+
+
+@pytest.mark.parametrize("num_stages", [2, 4])
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint64])
+def test_copies_ahead_of_the_last_number_of_a_type(device, dtype, num_stages):
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal((32, 64)).astype(np.float16)
+    b = rng.standard_normal((64, 32)).astype(np.float16)
+    info = np.iinfo(dtype)
+    low, high = int(info.min), int(info.max)
+    for first, end, step in [
+        (high - 4000, high, 1024), (high - 3, high, 1), (0, high, high // 3), (0, high, high // 4 + 1), (high, low, 16)
+    ]:  # fmt: skip
+        out = device.empty((32, 32), np.float32)
+        bounds = device.array(np.array([first, end], dtype))
+        ahead_kernel[(1,)](
+            device.array(a), device.array(b), out, bounds, first == 0, step, num_stages=num_stages
+        )
+        n = 16 * len(range(first, end, step))
+        expected = a[:, :n].astype(np.float32) @ b[:n].astype(np.float32)
+        np.testing.assert_allclose(device.numpy(out), expected, atol=1e-2)

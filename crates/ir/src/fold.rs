@@ -167,7 +167,11 @@ fn fold_int_binary(m: &mut Module, kind: arith::Kind, a: Value, b: Value, ty: Ty
             Some(add) if add.lhs(m) == b => value(add.rhs(m)),
             _ => None,
         },
-        K::Muli | K::Divsi | K::Divui | K::Ceildivsi | K::Floordivsi if cb == Some(1) && bits > 1 => value(a),
+        K::Muli | K::Divsi | K::Divui | K::Ceildivsi | K::Ceildivui | K::Floordivsi
+            if cb == Some(1) && bits > 1 =>
+        {
+            value(a)
+        }
         K::Muli if ca == Some(1) && bits > 1 => value(b),
         K::Muli | K::Andi if cb == Some(0) || ca == Some(0) => folded(m, zero, ty),
         K::Remsi | K::Remui if cb == Some(1) && bits > 1 => folded(m, zero, ty),
@@ -199,6 +203,7 @@ fn int_binary(kind: arith::Kind, x: i64, y: i64, bits: u32) -> Option<i64> {
         K::Remsi if !overflows => x % y,
         K::Divui if uy != 0 => (ux / uy) as i64,
         K::Remui if uy != 0 => (ux % uy) as i64,
+        K::Ceildivui if uy != 0 => ux.div_ceil(uy) as i64,
         K::Floordivsi if !overflows => x.div_euclid(y) - i64::from(y < 0 && x.rem_euclid(y) != 0),
         K::Ceildivsi if !overflows => x.div_euclid(y) + i64::from(y > 0 && x.rem_euclid(y) != 0),
         K::Shli if uy < u64::from(bits) => x << uy,
@@ -544,6 +549,8 @@ mod tests {
         assert_eq!(fold(K::Maxui, -1, 1, 32), Some(-1));
         assert_eq!(fold(K::Divsi, -128, -1, 8), None);
         assert_eq!(fold(K::Divsi, 1, 0, 8), None);
+        assert_eq!(fold(K::Ceildivui, -1, 2, 8), Some(-128));
+        assert_eq!(fold(K::Ceildivui, 1, 0, 8), None);
         assert_eq!(fold(K::Shli, 1, 8, 8), None);
         for x in -9..=9i64 {
             for y in (-4..=4i64).filter(|&y| y != 0) {

@@ -1,10 +1,11 @@
 //! Functions, calls, program indices and structured control flow.
 
 use tilewright_ir as ir;
-use tilewright_ir::dialect::{cf, scf, tt};
+use tilewright_ir::dialect::{arith, cf, scf, tt};
 use tilewright_ir::{Opcode, TypeKind};
 use tilewright_llvm as llvm;
 use tilewright_llvm::{ByValue, IntPred, KernelAttrs, Ty, Value};
+use tilewright_passes::analysis::counting::{Counting, Test};
 
 use crate::{Buffer, Hooks, Locations, Lower, LowerOptions, Regs, Result, Scope, Val};
 
@@ -320,6 +321,39 @@ impl<H: Hooks> Lower<'_, H> {
         Ok(values)
     }
 
+    /// How a loop asks at its end whether it goes on, and the end that it asks for, computed in front of it ([`Counting`]).
+    pub fn end_of(&mut self, f: scf::For, [lower, upper, step]: [Value; 3]) -> (Test, Value) {
+        let ty = self.b.ty(upper);
+        let sign = 1u64 << (ty.bits() - 1);
+        let (of_lower, of_upper) = (self.b.known_zeros(lower), self.b.known_zeros(upper));
+        // The next number is the end or less: each is, or steps are powers of two of which all are multiples.
+        let exact =
+            |step: u64| step == 1 || step.is_power_of_two() && (step - 1) & !(of_lower & of_upper) == 0;
+        match self.b.as_const(step) {
+            Some(step) if exact(step) => return (Test::Signed, upper),
+            _ => {}
+        }
+        match Counting::of(self.m, f).inside(1) {
+            Test::Before if of_lower & sign != 0 => (Test::Unsigned, upper),
+            Test::Before => {
+                let first = self.b.constant(ty, sign);
+                let least = self.b.add(first, step);
+                let upper = self.int_min_max(arith::Kind::Maxsi, upper, least);
+                (Test::Before, self.b.sub(upper, step))
+            }
+            test => (test, upper),
+        }
+    }
+
+    /// Whether the iteration `next` follows that of the number `now`.
+    pub fn goes_on(&mut self, test: Test, (now, next): (Value, Value), end: Value) -> Value {
+        match test {
+            Test::Signed => self.b.icmp(IntPred::Slt, next, end),
+            Test::Unsigned => self.b.icmp(IntPred::Ult, next, end),
+            Test::Before => self.b.icmp(IntPred::Slt, now, end),
+        }
+    }
+
     /// A counted loop, tested before the first iteration and after each: what is invariant has a place before it.
     ///
     /// # Errors
@@ -343,6 +377,7 @@ impl<H: Hooks> Lower<'_, H> {
         let exit = self.b.create_block(pre, outer, &tys);
 
         let enter = self.b.icmp(IntPred::Slt, lb, ub);
+        let (test, end) = self.end_of(f, [lb, ub, step]);
         let exit_init = init.clone();
         init.insert(0, lb);
         self.b.cond_br(enter, body, &init, exit, &exit_init);
@@ -357,11 +392,11 @@ impl<H: Hooks> Lower<'_, H> {
         }
         self.bind_params(&args, body)?;
         let op = self.op;
-        let end = self.block(body_block)?.ok_or_else(|| self.error("a loop body has no terminator"))?;
-        let yielded = self.flatten(scf::Yield(end).values(m))?;
+        let last = self.block(body_block)?.ok_or_else(|| self.error("a loop body has no terminator"))?;
+        let yielded = self.flatten(scf::Yield(last).values(m))?;
         self.op = op;
         let next = self.b.add(iv, step);
-        let again = self.b.icmp(IntPred::Slt, next, ub);
+        let again = self.goes_on(test, (iv, next), end);
         let mut back = vec![next];
         back.extend_from_slice(&yielded);
         self.b.cond_br(again, body, &back, exit, &yielded);

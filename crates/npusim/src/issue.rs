@@ -314,7 +314,9 @@ impl Unit<'_> {
         let Some(frame) = self.frames.pop() else { return Ok(()) };
         match frame.of {
             Around::Function => {}
-            Around::For(looped, i, upper, step) => self.iteration(looped, (i + step, upper, step), given),
+            Around::For(looped, i, upper, step) => {
+                self.iteration(looped, (i.saturating_add(step), upper, step), given)
+            }
             Around::If(branch) => self.hand_on(branch.0, given),
             Around::While(repeated) => self.condition(repeated, given),
             Around::Condition(repeated) => {

@@ -29,8 +29,17 @@ struct Bounds {
     ty: Scalar,
     /// The type of the bounds.
     counts: Scalar,
-    /// Whether the variable counts down, from `upper`.
-    down: bool,
+    variable: Variable,
+}
+
+/// What the variable of a loop is in the iteration of a number.
+enum Variable {
+    /// The number.
+    Number,
+    /// Counted down, from the upper bound.
+    Down,
+    /// So many steps behind the first.
+    Steps { first: ir::Value, step: ir::Value },
 }
 
 impl Evaluator<'_> {
@@ -127,7 +136,7 @@ impl Evaluator<'_> {
             self.range = s.target.range();
             return Err(self.error("the variable of a run-time loop must be one name"));
         };
-        let Bounds { lower, upper, step, ty, counts, down } = self.loop_bounds(range)?;
+        let Bounds { lower, upper, step, ty, counts, variable } = self.loop_bounds(range)?;
         let iv_type = self.element_type(&counts.into());
 
         let mut assigned = assigned_names(&s.body);
@@ -153,13 +162,19 @@ impl Evaluator<'_> {
 
             // The body.
             let outer = std::mem::replace(&mut self.block, body);
-            let mut iv = args[0];
-            if down {
-                // Counts up; the variable counts down: upper - iv + lower (of the exchanged bounds).
-                let mut b = builder!(self);
-                let left = arith::Subi::build(&mut b, upper, iv).result(b.module);
-                iv = arith::Addi::build(&mut b, left, lower).result(b.module);
-            }
+            let mut b = builder!(self);
+            let iv = match variable {
+                Variable::Number => args[0],
+                Variable::Down => {
+                    // upper - iv + lower (of the exchanged bounds).
+                    let left = arith::Subi::build(&mut b, upper, args[0]).result(b.module);
+                    arith::Addi::build(&mut b, left, lower).result(b.module)
+                }
+                Variable::Steps { first, step } => {
+                    let steps = arith::Muli::build(&mut b, args[0], step).result(b.module);
+                    arith::Addi::build(&mut b, first, steps).result(b.module)
+                }
+            };
             let mut iv = Value::Tensor(self.cast(&Tensor::scalar(iv, counts), &ty.into())?);
             self.bind_carried(&carried, &args[1..]);
             if returns {
@@ -194,8 +209,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The bounds of a run-time loop, and the type that its variable has. A loop compares signed numbers, and looks one step ahead: it counts
-    /// in a type that has room for unsigned ones, and for a step more than narrow ones have.
+    /// The bounds of a run-time loop, and the type that its variable has. A loop compares signed numbers: it counts in a type that has room for
+    /// unsigned ones, and iterations where none has.
     fn loop_bounds(&mut self, range: &RangeValue) -> Eval<Bounds> {
         let negative = match range.step.to_host() {
             Some(HostValue::Int(0)) => return Err(self.error("the step of a loop must not be 0")),
@@ -229,7 +244,34 @@ impl Evaluator<'_> {
             let bound = self.cast(&bounds[at].0, &ty.into())?;
             Ok::<_, Error>(self.cast(&bound, &counts.into())?.value)
         };
-        Ok(Bounds { lower: cast(0)?, upper: cast(1)?, step: cast(2)?, ty, counts, down: negative.is_some() })
+        let (lower, upper, step) = (cast(0)?, cast(1)?, cast(2)?);
+        let down = negative.is_some();
+        Ok(match ty {
+            Scalar::UInt64 => self.count_iterations([lower, upper, step], down),
+            _ => {
+                let variable = if down { Variable::Down } else { Variable::Number };
+                Bounds { lower, upper, step, ty, counts, variable }
+            }
+        })
+    }
+
+    /// The bounds of a loop over unsigned numbers of 64 bits. (No loop has as many iterations as there are signed ones.)
+    fn count_iterations(&mut self, [lower, upper, step]: [ir::Value; 3], down: bool) -> Bounds {
+        let mut b = builder!(self);
+        let ty = b.module.value_type(step);
+        let (zero, one, most) = (b.int(0, ty), b.int(1, ty), b.int(i64::MAX, ty));
+        let end = arith::Maxui::build(&mut b, upper, lower).result(b.module);
+        let length = arith::Subi::build(&mut b, end, lower).result(b.module);
+        let count = arith::Ceildivui::build(&mut b, length, step).result(b.module);
+        let count = arith::Minui::build(&mut b, count, most).result(b.module);
+        let variable = match down {
+            false => Variable::Steps { first: lower, step },
+            true => Variable::Steps {
+                first: upper,
+                step: arith::Subi::build(&mut b, zero, step).result(b.module),
+            },
+        };
+        Bounds { lower: zero, upper: count, step: one, ty: Scalar::UInt64, counts: Scalar::UInt64, variable }
     }
 
     /// Leaves what `tl.range` says of a loop on it.

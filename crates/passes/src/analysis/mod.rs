@@ -3,6 +3,7 @@
 pub mod affine;
 pub mod axis;
 pub mod calls;
+pub mod counting;
 pub mod distinct;
 pub mod encoding_choice;
 pub mod encoding_inference;

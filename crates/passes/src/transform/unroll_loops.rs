@@ -4,7 +4,7 @@
 //! Why early: what it makes is code like any other to all passes behind, which schedule the longer iteration as a whole.
 //!
 //! ```text
-//! scf.for %i = %lb to %ub step %s {              %mid = %lb + (n - n % 2) * %s    (n iterations)
+//! scf.for %i = %lb to %ub step %s {              %mid = %lb + (n - n % 2) * %s    (n iterations; %ub where none is left)
 //!   body(%i)                                     scf.for %i = %lb to %mid step %s * 2 {
 //! } {tt.loop_unroll_factor = 2}             =>     body(%i)  body(%i + %s)
 //!                                                }
@@ -55,12 +55,21 @@ fn unroll(module: &mut Module, f: scf::For, factor: i64) {
     let (lower, upper, step) = (f.lower_bound(module), f.upper_bound(module), f.step(module));
     let ty = module.value_type(lower);
     let mut b = Builder::before(module, f.0);
-    let rounds = iterations(&mut b, [lower, upper, step], ty);
+    let rounds = iterations(&mut b, [lower, upper, step]);
     let by = b.int(factor, ty);
-    let left = arith::Remsi::build(&mut b, rounds, by).result(b.module);
+    let left = arith::Remui::build(&mut b, rounds, by).result(b.module);
     let whole = arith::Subi::build(&mut b, rounds, left).result(b.module);
+    // Steps that are too long together stay apart.
+    let zero = b.int(0, ty);
+    let longest = b.int(greatest(b.module, ty) / factor, ty);
+    let fits =
+        arith::Cmpi::build(&mut b, step, longest, arith::CmpIPredicate::Sle, Type::I1).result(b.module);
+    let whole = arith::Select::build(&mut b, fits, whole, zero).result(b.module);
     let covered = arith::Muli::build(&mut b, whole, step).result(b.module);
     let mid = arith::Addi::build(&mut b, lower, covered).result(b.module);
+    // The first number that is left; where none is, it may be one beyond all of the type.
+    let none = arith::Cmpi::build(&mut b, whole, rounds, arith::CmpIPredicate::Eq, Type::I1).result(b.module);
+    let mid = arith::Select::build(&mut b, none, upper, mid).result(b.module);
     let wide = arith::Muli::build(&mut b, step, by).result(b.module);
 
     let init = f.init(b.module).to_vec();
@@ -104,10 +113,14 @@ fn unroll(module: &mut Module, f: scf::For, factor: i64) {
     module.set_i32_attr(f.0, NUM_STAGES, 1);
 }
 
-/// How often a loop runs: (upper - lower) / step, rounded up, and 0 where that is less.
-fn iterations(b: &mut Builder<'_>, [lower, upper, step]: [Value; 3], ty: Type) -> Value {
+/// How often a loop runs, an unsigned number: (upper - lower) / step, rounded up, and 0 where that is less.
+fn iterations(b: &mut Builder<'_>, [lower, upper, step]: [Value; 3]) -> Value {
+    let upper = arith::Maxsi::build(b, upper, lower).result(b.module);
     let length = arith::Subi::build(b, upper, lower).result(b.module);
-    let zero = b.int(0, ty);
-    let length = arith::Maxsi::build(b, length, zero).result(b.module);
-    arith::Ceildivsi::build(b, length, step).result(b.module)
+    arith::Ceildivui::build(b, length, step).result(b.module)
+}
+
+/// The greatest number of a type.
+fn greatest(m: &Module, ty: Type) -> i64 {
+    i64::MAX >> (64 - m.bits(ty).clamp(1, 64))
 }

@@ -16,6 +16,7 @@
 use tilewright_ir as ir;
 use tilewright_ir::dialect::{scf, tt};
 use tilewright_llvm::IntPred;
+use tilewright_passes::analysis::counting::Test;
 
 use super::{Lower, Result};
 
@@ -86,27 +87,39 @@ impl Lower<'_, '_> {
         let mut start = vec![first];
         start.extend(self.flatten(f.init(m))?);
         start.extend(carried.iter().map(|c| c.start()));
+        let inner = start.len() - carried.len();
+        // Where the number behind the last may not be one of its type, whether there is another iteration goes around, too.
+        let (test, last) = self.end_of(f, [first, end, by]);
+        if test != Test::Signed {
+            start.push(self.b.icmp(IntPred::Slt, first, end));
+        }
         let types: Vec<_> = start.iter().map(|&v| self.b.ty(v)).collect();
         let (before, outer) = (self.b.block(), self.b.preheader());
         let top = self.b.create_block(before, Some(before), &types);
         let body = self.b.create_block(top, Some(before), &[]);
-        let inner = types.len() - carried.len();
         let exit = self.b.create_block(top, outer, &types[1..inner]);
         self.b.br(top, &start);
         self.b.switch_to(top);
         let params = self.b.params(top).to_vec();
-        let again = self.b.icmp(IntPred::Slt, params[0], end);
+        let again = match test {
+            Test::Signed => self.b.icmp(IntPred::Slt, params[0], end),
+            _ => params[params.len() - 1],
+        };
+        let of_carried = &params[inner..inner + carried.len()];
         self.b.cond_br(again, body, &[], exit, &params[1..inner]);
         self.b.switch_to(body);
         self.bind_params(&args, top)?;
         let (words, pairs) = (self.hooks.words.len(), self.hooks.pairs.len());
-        self.enter(&carried, &params[inner..]);
+        self.enter(&carried, of_carried);
         let op = self.op;
-        let last = self.block(body_block)?.ok_or_else(|| self.error("a loop body has no terminator"))?;
+        let yields = self.block(body_block)?.ok_or_else(|| self.error("a loop body has no terminator"))?;
         let mut next = vec![self.b.add(params[0], by)];
-        next.extend(self.flatten(scf::Yield(last).values(m))?);
-        next.extend(self.leave(&carried, &params[inner..], pairs));
+        next.extend(self.flatten(scf::Yield(yields).values(m))?);
+        next.extend(self.leave(&carried, of_carried, pairs));
         self.op = op;
+        if test != Test::Signed {
+            next.push(self.goes_on(test, (params[0], next[0]), last));
+        }
         self.hooks.words.truncate(words);
         self.b.br(top, &next);
         self.b.switch_to(exit);

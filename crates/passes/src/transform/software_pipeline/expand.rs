@@ -48,6 +48,7 @@ use super::prologue_overlap::Outer;
 use super::schedule::Schedule;
 use super::split_barrier::SplitBarrier;
 use super::tma_copies::Blocks;
+use crate::analysis::counting::Counting;
 use crate::analysis::rings;
 use crate::analysis::rings::position;
 use crate::transform::membar;
@@ -90,6 +91,18 @@ struct Expander<'m> {
     blocks: Blocks,
     /// The loop around, if the pipeline runs on through its iterations.
     outer: Option<Outer>,
+    counting: Counting,
+    counting_outside: Option<Counting>,
+}
+
+/// An iteration: that of the number `value`, so many behind another one.
+#[derive(Clone, Copy)]
+struct Iteration {
+    value: Value,
+    from: Value,
+    ahead: u32,
+    /// Whether that one is of the loop itself; otherwise it is the first, which may not run.
+    runs: bool,
 }
 
 /// The bounds of the loop.
@@ -154,7 +167,10 @@ impl<'m> Expander<'m> {
         if split {
             fields.into_iter().chain(blocks.fields()).for_each(|field| membar::leave_alone(m, field));
         }
+        let counting_outside = outer.as_ref().map(|outer| Counting::of(m, outer.l));
         Expander {
+            counting: Counting::of(m, l),
+            counting_outside,
             args: m.block_args(body).to_vec(),
             yielded: m.last_op(body).expect("a loop body ends with a yield"),
             m,
@@ -275,7 +291,8 @@ impl<'m> Expander<'m> {
             self.wait(top, now, stages - 2);
         }
         let mut b = Builder::before(self.m, top);
-        let ahead = arith::Addi::build(&mut b, self.args[0], distance).result(b.module);
+        let value = arith::Addi::build(&mut b, self.args[0], distance).result(b.module);
+        let ahead = Iteration { value, from: self.args[0], ahead: self.stages - 1, runs: true };
         // Behind a split barrier the slot is free at the top already; that early if the copies must have arrived soon.
         let early = barrier.is_some() && stages == 2;
         if early {
@@ -318,9 +335,9 @@ impl<'m> Expander<'m> {
 
     /// Issues the copies of the first iterations before `anchor`, into these slots.
     fn prologue(&mut self, anchor: Op, bounds: &Bounds, slots: &[Value]) {
-        let mut iv = bounds.lower;
+        let mut at = bounds.first();
         for &slot in slots {
-            iv = self.issue(anchor, iv, bounds, slot);
+            at = self.issue(anchor, at, bounds, slot);
         }
     }
 
@@ -338,12 +355,18 @@ impl<'m> Expander<'m> {
         slots
     }
 
-    /// The bounds of the loop in the iteration `iv` of the loop around, and what they and the copies need.
-    fn bounds_in(&mut self, outer: &Outer, anchor: Op, iv: Value, bounds: &Bounds) -> Bounds {
-        let outside = outer.values_at(self.m, anchor, iv);
-        let mut b = Builder::before(self.m, anchor);
-        let end = outer.l.upper_bound(b.module);
-        let runs = arith::Cmpi::build(&mut b, iv, end, arith::CmpIPredicate::Slt, Type::I1).result(b.module);
+    /// The bounds of the loop in the iteration `at` of the loop around, and what they and the copies need.
+    fn bounds_in(&mut self, outer: &Outer, anchor: Op, at: Iteration, bounds: &Bounds) -> Bounds {
+        let outside = outer.values_at(self.m, anchor, at.value);
+        let runs = match self.counting_outside.filter(|_| at.runs) {
+            Some(counting) => counting.is_inside(self.m, (outer.l, anchor), (at.from, at.value), at.ahead),
+            None => {
+                let mut b = Builder::before(self.m, anchor);
+                let end = outer.l.upper_bound(b.module);
+                arith::Cmpi::build(&mut b, at.value, end, arith::CmpIPredicate::Slt, Type::I1)
+                    .result(b.module)
+            }
+        };
         let mapped = |v: Value| *outside.get(&v).unwrap_or(&v);
         Bounds {
             lower: mapped(bounds.lower),
@@ -357,8 +380,9 @@ impl<'m> Expander<'m> {
     /// Issues the first copies of the loop around's first iteration before that loop, which then carries the slot and the
     /// phase with which an iteration begins.
     fn enter(&mut self, outer: &Outer, bounds: &Bounds) -> (Value, Value) {
-        let (anchor, iv) = (outer.l.0, outer.l.lower_bound(self.m));
-        let first = self.bounds_in(outer, anchor, iv, bounds);
+        let (anchor, value) = (outer.l.0, outer.l.lower_bound(self.m));
+        let at = Iteration { value, from: value, ahead: 0, runs: false };
+        let first = self.bounds_in(outer, anchor, at, bounds);
         let zero = Builder::before(self.m, anchor).i32(0);
         let slots = self.slots_from(anchor, zero);
         self.prologue(anchor, &first, &slots[..slots.len() - 1]);
@@ -371,8 +395,9 @@ impl<'m> Expander<'m> {
         let (step, now) = (outer.l.step(self.m), outer.iv(self.m));
         // Before the loop, where there is time for divisions.
         let mut b = Builder::before(self.m, self.l.0);
-        let iv = arith::Addi::build(&mut b, now, step).result(b.module);
-        let next = self.bounds_in(outer, self.l.0, iv, bounds);
+        let value = arith::Addi::build(&mut b, now, step).result(b.module);
+        let at = Iteration { value, from: now, ahead: 1, runs: true };
+        let next = self.bounds_in(outer, self.l.0, at, bounds);
         let slots = self.slots_from(anchor, slot);
         self.prologue(anchor, &next, &slots[..slots.len() - 1]);
         outer.yields(self.m, &[slot, phase]);
@@ -420,18 +445,18 @@ impl<'m> Expander<'m> {
     fn fill(&mut self, k: usize, bounds: &Bounds) {
         if k < self.levels.len() {
             self.fill(k + 1, bounds);
-            let mut iv = bounds.lower;
+            let mut at = bounds.first();
             for _ in 0..self.between_levels {
-                iv = self.step(k, self.l.0, iv, bounds);
+                at = self.step(k, self.l.0, at, bounds);
             }
         }
     }
 
-    /// Emits level `k` of the iteration `iv` before `anchor`, and steps the levels behind it on. Returns the iteration to
+    /// Emits level `k` of the iteration `at` before `anchor`, and steps the levels behind it on. Returns the iteration to
     /// come.
-    fn step(&mut self, k: usize, anchor: Op, iv: Value, bounds: &Bounds) -> Value {
-        let inside = self.is_inside(anchor, iv, bounds);
-        let mut map = self.values_of(k, iv, bounds);
+    fn step(&mut self, k: usize, anchor: Op, at: Iteration, bounds: &Bounds) -> Iteration {
+        let inside = self.is_inside(anchor, at, bounds);
+        let mut map = self.values_of(k, at.value, bounds);
         for op in self.levels[k].ops.clone() {
             let clone = self.m.clone_op(op, &mut map);
             self.m.insert_before(clone, anchor);
@@ -444,14 +469,14 @@ impl<'m> Expander<'m> {
         }
         let given = self.levels[k].gives.iter().map(|v| map[v]).collect();
         self.levels[k].given.push_back(given);
-        self.go_on(k, anchor, iv, &map, bounds)
+        self.go_on(k, anchor, at, &map, bounds)
     }
 
-    /// Emits level 0 with the copies of the iteration `iv` before `anchor`, into slot `slot` of each ring, and steps the
+    /// Emits level 0 with the copies of the iteration `at` before `anchor`, into slot `slot` of each ring, and steps the
     /// levels behind it on. Returns the iteration to come.
-    fn issue(&mut self, anchor: Op, iv: Value, bounds: &Bounds, slot: Value) -> Value {
-        let inside = self.is_inside(anchor, iv, bounds);
-        let mut map = self.values_of(0, iv, bounds);
+    fn issue(&mut self, anchor: Op, at: Iteration, bounds: &Bounds, slot: Value) -> Iteration {
+        let inside = self.is_inside(anchor, at, bounds);
+        let mut map = self.values_of(0, at.value, bounds);
         let mut blocks = self.blocks.issue(inside, slot);
         if let Some(ring) = self.ring {
             ttg::RingAcquire::build(&mut Builder::before(self.m, anchor), ring, slot, None, None);
@@ -472,7 +497,7 @@ impl<'m> Expander<'m> {
         if let Some(ring) = self.ring {
             ttg::RingCommit::build(&mut Builder::before(self.m, anchor), ring, slot);
         }
-        self.go_on(0, anchor, iv, &map, bounds)
+        self.go_on(0, anchor, at, &map, bounds)
     }
 
     /// Moves level `k` to its next iteration, which is returned, and steps the level behind it on.
@@ -480,22 +505,25 @@ impl<'m> Expander<'m> {
         &mut self,
         k: usize,
         anchor: Op,
-        iv: Value,
+        at: Iteration,
         map: &FxHashMap<Value, Value>,
         bounds: &Bounds,
-    ) -> Value {
+    ) -> Iteration {
         let yielded = self.m.operands(self.yielded);
         let level = &mut self.levels[k];
         level.at = level.carried.iter().map(|&c| *map.get(&yielded[c]).unwrap_or(&yielded[c])).collect();
-        let mut b = Builder::before(self.m, anchor);
-        let next = arith::Addi::build(&mut b, iv, bounds.step).result(b.module);
+        let next_of = |m: &mut Module, at: Iteration| {
+            let mut b = Builder::before(m, anchor);
+            let value = arith::Addi::build(&mut b, at.value, bounds.step).result(b.module);
+            Iteration { value, ahead: at.ahead + 1, ..at }
+        };
+        let next = next_of(self.m, at);
         if k + 1 < self.levels.len() {
             self.levels[k + 1].given.pop_front();
             // The iteration at which the level behind stands.
             let mut behind = next;
             for _ in 1..self.between_levels {
-                let mut b = Builder::before(self.m, anchor);
-                behind = arith::Addi::build(&mut b, behind, bounds.step).result(b.module);
+                behind = next_of(self.m, behind);
             }
             self.step(k + 1, anchor, behind, bounds);
         }
@@ -514,13 +542,25 @@ impl<'m> Expander<'m> {
         map
     }
 
-    fn is_inside(&mut self, anchor: Op, iv: Value, bounds: &Bounds) -> Value {
+    fn is_inside(&mut self, anchor: Op, at: Iteration, bounds: &Bounds) -> Value {
+        let counting = self.counting;
+        let inside = if at.runs {
+            counting.is_inside(self.m, (self.l, anchor), (at.from, at.value), at.ahead)
+        } else {
+            let bounds = [bounds.lower, bounds.upper, bounds.step];
+            let mut b = Builder::before(self.m, anchor);
+            counting.is_inside_from_first(&mut b, (bounds, at.value), at.ahead)
+        };
         let mut b = Builder::before(self.m, anchor);
-        let inside = arith::Cmpi::build(&mut b, iv, bounds.upper, arith::CmpIPredicate::Slt, Type::I1)
-            .result(b.module);
         match bounds.runs {
             Some(runs) => arith::Andi::build(&mut b, inside, runs).result(b.module),
             None => inside,
         }
+    }
+}
+
+impl Bounds {
+    fn first(&self) -> Iteration {
+        Iteration { value: self.lower, from: self.lower, ahead: 0, runs: false }
     }
 }

@@ -50,6 +50,7 @@ use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng};
 use tilewright_ir::effects::is_pure;
 use tilewright_ir::{Block, Builder, Module, Op, Opcode, Type, TypeKind, Value};
 
+use crate::analysis::counting::Counting;
 use crate::analysis::rings::{self, guards};
 use crate::analysis::scope;
 use crate::transform::allocate_shared::is_view;
@@ -178,8 +179,8 @@ impl Late {
         next[index] = mapped(acc);
         let carried: Vec<Value> = std::iter::once(left).chain(self.uses.iter().copied()).collect();
         let first: Vec<Value> = carried.iter().map(|&v| mapped(v)).collect();
-        let mut b = Builder::before(module, l.0);
-        let second = arith::Addi::build(&mut b, lower, step).result(b.module);
+        let counting = Counting::of(module, l);
+        let second = counting.second(&mut Builder::before(module, l.0), [lower, upper, step]);
         module.set_operand(l.0, 0, second);
         for (i, v) in next.into_iter().enumerate() {
             module.set_operand(l.0, 3 + i, v);
