@@ -124,6 +124,32 @@ def test_a_division_that_nobody_wants_says_nothing_of_its_divisor(device, dtype)
     np.testing.assert_array_equal(device.numpy(out), np.concatenate(want).astype(dtype))
 
 
+@triton.jit
+def least_by_minus_one_kernel(x_ptr, y_ptr, out_ptr, LEAST: tl.constexpr):
+    i = tl.arange(0, 4)
+    x, y = tl.load(x_ptr + i), tl.load(y_ptr + i)
+    # Known when the kernel runs, of one operand before, of both.
+    tl.store(out_ptr + i, x // y)
+    tl.store(out_ptr + 4 + i, x // -1)
+    least = tl.full([4], LEAST, x.dtype)
+    tl.store(out_ptr + 8 + i, least // y)
+    tl.store(out_ptr + 12 + i, least // tl.full([4], -1, x.dtype))
+    tl.store(out_ptr + 16, tl.load(x_ptr) // tl.load(y_ptr))
+    tl.store(out_ptr + 17 + i, x % y)
+    tl.store(out_ptr + 21 + i, least % y)
+    tl.store(out_ptr + 25 + i, least % tl.full([4], -1, x.dtype))
+    tl.store(out_ptr + 29, tl.load(x_ptr) % tl.load(y_ptr))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64])
+def test_the_least_number_by_minus_one(device, dtype):
+    least = int(np.iinfo(dtype).min)
+    out = device.array(np.full(30, 55, dtype))
+    x, y = (device.array(np.full(4, n, dtype)) for n in (least, -1))
+    least_by_minus_one_kernel[(1,)](x, y, out, least)
+    assert device.numpy(out).tolist() == [least] * 17 + [0] * 13
+
+
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint8])
 @pytest.mark.parametrize("op", ["<<", ">>"])
 def test_shift(device, op, dtype):

@@ -457,6 +457,12 @@ impl<'m> Builder<'m> {
             Or if c == mask => Some(b),
             And if !za & mask & !c == 0 => Some(a),
             URem | SRem if c == 1 => Some(self.constant(ty, 0)),
+            // Of the smallest number undefined to LLVM: it is that number again, and nothing is left.
+            SDiv if c == mask => {
+                let zero = self.constant(ty, 0);
+                Some(self.bin(Sub, zero, a))
+            }
+            SRem if c == mask => Some(self.constant(ty, 0)),
             // Undefined to LLVM, of which nothing may follow for the rest: as the executor has it.
             UDiv | SDiv if c == 0 => Some(self.constant(ty, mask)),
             URem | SRem if c == 0 => Some(a),
