@@ -6,13 +6,14 @@
 use ruff_python_ast::name::Name;
 use ruff_python_ast::{ElifElseClause, Expr, Stmt, StmtAssert, StmtIf};
 use ruff_text_size::{Ranged, TextRange};
+use rustc_hash::FxHashMap;
 use tilewright_ir::Block;
 use tilewright_ir::diagnostic::Kind;
 use tilewright_ir::dialect::{scf, tt};
 
 use super::join::{always_returns, clauses_always_return, nothing_follows, result_of};
 use super::stmt::{Flow, Rest};
-use super::{Eval, Evaluator, Lost, Scope, builder};
+use super::{Eval, Evaluator, Frame, Lost, Scope, builder};
 use crate::dtype::Scalar;
 use crate::host::HostValue;
 use crate::value::{Tensor, Value};
@@ -22,6 +23,8 @@ pub(super) struct Branch {
     /// None for an `else` that nothing was put into yet.
     pub block: Option<Block>,
     pub scope: Scope,
+    /// Why names are not there.
+    pub lost: FxHashMap<Name, Lost>,
     pub flow: Flow,
 }
 
@@ -150,7 +153,7 @@ impl Evaluator<'_> {
     /// Evaluates in a new block with its own copy of the variables.
     pub(super) fn branch(&mut self, block: Block, f: impl FnOnce(&mut Self) -> Eval<Flow>) -> Eval<Branch> {
         let outer = std::mem::replace(&mut self.block, block);
-        let saved = self.frame().scope.clone();
+        let (saved, saved_lost) = (self.frame().scope.clone(), self.frame().lost.clone());
         let flow = f(self);
         let end = std::mem::replace(&mut self.block, outer);
         debug_assert!(
@@ -158,7 +161,8 @@ impl Evaluator<'_> {
             "control flow is structured: a branch ends in the block it began in"
         );
         let scope = std::mem::replace(&mut self.frame_mut().scope, saved);
-        Ok(Branch { block: Some(block), scope, flow: flow? })
+        let lost = std::mem::replace(&mut self.frame_mut().lost, saved_lost);
+        Ok(Branch { block: Some(block), scope, lost, flow: flow? })
     }
 
     /// Goes on to the end of the function, or to where paths join, unless the function has returned.
@@ -192,7 +196,8 @@ impl Evaluator<'_> {
             if returns { e.run_to_end(flow, rest) } else { Ok(flow) }
         })?;
         let mut other = if orelse.0.is_empty() && !returns {
-            Branch { block: None, scope: self.frame().scope.clone(), flow: Flow::Next }
+            let Frame { scope, lost, .. } = self.frame();
+            Branch { block: None, scope: scope.clone(), lost: lost.clone(), flow: Flow::Next }
         } else {
             let else_block = self.module.append_block(else_region, &[]);
             self.branch(else_block, |e| {
@@ -221,9 +226,15 @@ impl Evaluator<'_> {
         let mut pairs = Vec::new();
         let mut names = Vec::new();
         let before = self.frame().scope.clone();
+        self.frame_mut()
+            .lost
+            .extend(then.lost.iter().chain(&other.lost).map(|(name, why)| (name.clone(), why.clone())));
+        // (What neither has any more is lost for the reasons of both.)
+        let neither = |name: &Name| !then.scope.contains_key(name) && !other.scope.contains_key(name);
+        self.frame_mut().scope.retain(|name, _| !neither(name));
         for (name, a) in &then.scope {
             let Some(b) = other.scope.get(name) else {
-                self.lose_in_branch(name);
+                self.lose_in_branch(name, other);
                 continue;
             };
             if a.identical(b) {
@@ -260,7 +271,7 @@ impl Evaluator<'_> {
         }
         for name in other.scope.keys() {
             if !then.scope.contains_key(name) {
-                self.lose_in_branch(name);
+                self.lose_in_branch(name, then);
             }
         }
         pairs.extend_from_slice(values);
@@ -272,12 +283,16 @@ impl Evaluator<'_> {
         Ok(values)
     }
 
-    /// A variable that is there behind one branch of an `if` only. One that was there before has been lost in the other, with a reason.
-    fn lose_in_branch(&mut self, name: &Name) {
+    /// A variable that is there behind one branch of an `if` only: the other one has lost it, or never had it.
+    fn lose_in_branch(&mut self, name: &Name, without: &Branch) {
         let frame = self.frame_mut();
-        if frame.scope.shift_remove(name).is_none() {
-            frame.lost.insert(name.clone(), Lost::Because("it is assigned in only one branch of an `if`"));
-        }
+        let was_there = frame.scope.shift_remove(name).is_some();
+        let why = match without.lost.get(name) {
+            Some(why @ Lost::TwoTypes(_)) => why.clone(),
+            Some(why) if was_there => why.clone(),
+            _ => Lost::Because("it is assigned in only one branch of an `if`"),
+        };
+        frame.lost.insert(name.clone(), why);
     }
 
     /// What a function gives on a path that returns nothing, where the other returns `value`: zeros, with a warning. (Triton gives what is

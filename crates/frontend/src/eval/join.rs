@@ -171,6 +171,7 @@ impl Evaluator<'_> {
             };
         }
         returned.scope = scope;
+        returned.lost.clone_from(&going.lost);
         Ok(())
     }
 }
