@@ -395,7 +395,7 @@ crate::dialect! {
         results(result)
         traits(Pure)
         index(Unrelated)
-        types(Each("base", Ptr), Each("result", Ptr))
+        types(Each("base", Ptr), Is("shape", Fixed(Type::I64)), Is("strides", Fixed(Type::I64)), Is("offsets", Fixed(Type::I32)), Each("result", Ptr))
         effects()
         format "$base `,` `[` $shape `]` `,` `[` $strides `]` `,` `[` $offsets `]` attr-dict `:` short-type(tt.ptr, $result)"
     }
@@ -406,7 +406,7 @@ crate::dialect! {
         same_as(ptr)
         traits(Pure)
         index(Unrelated)
-        types(Each("ptr", Ptr))
+        types(Each("ptr", Ptr), Is("offsets", Fixed(Type::I32)))
         effects()
         format "$ptr `,` `[` $offsets `]` attr-dict `:` short-type(tt.ptr, $result)"
     }
@@ -419,7 +419,7 @@ crate::dialect! {
         results(result)
         traits(Pure)
         index(Unrelated)
-        types(Each("base", Ptr))
+        types(Each("base", Ptr), Is("shape", Fixed(Type::I32)), Is("strides", Fixed(Type::I64)))
         effects()
         format "$base `,` `[` $shape `]` `,` `[` $strides `]` attr-dict `:` short-type(tt.ptr, $base) `,` short-type(tt.tensordesc, $result)"
         verify verify_make_descriptor

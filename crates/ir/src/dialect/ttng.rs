@@ -275,7 +275,10 @@ crate::dialect! {
             fill_mode: i32 = "fill_mode",
         )
         index(Unrelated)
-        types(Each("desc_ptr", Ptr), Each("global_address", Ptr))
+        types(
+            Each("desc_ptr", Ptr), Each("global_address", Ptr), Is("box_dim", Fixed(Type::I32)), Is("global_dim", Fixed(Type::I32)),
+            Is("global_stride", Fixed(Type::I64)), Is("element_stride", Fixed(Type::I32)),
+        )
         effects(Effect::new(Access::Write, Resource::Global, Some("desc_ptr")), ORDER)
         marks(MAKER)
         format "$desc_ptr `,` $global_address `,` `[` $box_dim `]` `,` `[` $global_dim `]` `,` `[` $global_stride `]` `,` `[` $element_stride `]` attr-dict `:` functional-type(operands, results)"
@@ -287,7 +290,7 @@ crate::dialect! {
         operands(map: one, base: one, shape: var, strides: var)
         attrs(padding: Option<i32> = "padding")
         index(Unrelated)
-        types(Each("base", Ptr))
+        types(Each("base", Ptr), Is("shape", Fixed(Type::I32)), Is("strides", Fixed(Type::I64)))
         effects(ORDER)
         format "$map `,` $base `,` `[` $shape `]` `,` `[` $strides `]` attr-dict `:` functional-type(operands, results)"
     }
