@@ -1,6 +1,7 @@
 """Kernels as Python objects: hooks around their launches, copies, pickles."""
 
 import copy
+import linecache
 import pickle
 
 import numpy as np
@@ -127,3 +128,20 @@ def test_a_specialization_is_called_what_repr_gives(monkeypatch, backend):
     assert kernel.name == kernel.metadata.name == "fill_fp32_16_one" and (x == 1).all()
     assert "@fill_fp32_16_one(" in kernel.asm["ttir"]
     assert fill_named[(1,)](x, 5, BLOCK=16).name == "fill_fp32_16_n" and (x == 5).all()
+
+
+def test_what_exec_runs_has_its_source_in_linecache(monkeypatch):
+    text = "@triton.jit\ndef given(x, n):\n    tl.store(x, n)\n"
+    names = {"triton": triton, "tl": tl}
+    x = np.zeros(4, np.int32)
+    exec(compile(text, "<given>", "exec"), names)
+    for ask in (
+        lambda: names["given"][(1,)](x, 3),
+        lambda: names["given"].src,
+        lambda: names["given"].cache_key,
+    ):
+        with pytest.raises(OSError, match=r"source of kernel given cannot be read.*linecache\.cache"):
+            ask()
+    monkeypatch.setitem(linecache.cache, "<given>", (len(text), None, text.splitlines(True), "<given>"))
+    names["given"][(1,)](x, 3)
+    assert x[0] == 3 and names["given"].src.startswith("def given")

@@ -225,7 +225,7 @@ impl JitBase {
                 let lines = inspect.call_method1("getsourcelines", (function,)).map_err(|error| {
                     pyo3::exceptions::PyOSError::new_err(format!(
                         "the source of kernel {name} cannot be read ({error}): define kernels in a file (or a notebook \
-                         cell), not through exec() or at the plain Python prompt"
+                         cell); what exec() runs needs its lines in linecache.cache, under the name it was compiled with"
                     ))
                 })?;
                 let (lines, first): (Vec<String>, u32) = lines.extract()?;

@@ -1140,7 +1140,8 @@ def histogram(input, num_bins, mask=None):
 @builtin
 def gather(src, index, axis):
     """``src`` taken at ``index`` along ``axis``: the result has the shape of ``index``, which equals that of ``src``
-    elsewhere. An index that names no element is an error on the CPU executor and in the simulator; on a GPU it gives any element."""
+    elsewhere. An index that names no element is an error on the CPU executor and in the simulator, whether or not a mask leaves the
+    element out later (``other=0`` of the index's load is an index that is there); on a GPU it gives any element."""
 
 
 # ---------------------------------------------------------------------------------------------------------------------

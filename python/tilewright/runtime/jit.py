@@ -312,12 +312,12 @@ class JITFunction(JitBase, KernelInterface[K]):
     @cached_property
     def raw_src(self) -> list[str]:
         """The source lines, decorators included."""
-        return inspect.getsourcelines(self.fn)[0]
+        return _source_lines(self.fn)[0]
 
     @cached_property
     def starting_line_number(self) -> int:
         """The line of the file on which :attr:`raw_src` starts."""
-        return inspect.getsourcelines(self.fn)[1]
+        return _source_lines(self.fn)[1]
 
     @cached_property
     def _def(self) -> tuple[str, int]:
@@ -678,9 +678,19 @@ def _named(module: str, qualname: str) -> JITFunction:
     return found
 
 
+def _source_lines(fn) -> tuple[list[str], int]:
+    try:
+        return inspect.getsourcelines(fn)
+    except OSError as error:
+        raise OSError(
+            f"the source of kernel {fn.__qualname__} cannot be read ({error}): define kernels in a file (or a notebook cell); "
+            "what exec() runs needs its lines in linecache.cache, under the name it was compiled with"
+        ) from None
+
+
 def definition(fn) -> tuple[str, int]:
     """A Python function's source, dedented, from ``def`` on, and the number of its first line."""
-    lines, first = inspect.getsourcelines(fn)
+    lines, first = _source_lines(fn)
     lines = textwrap.dedent("".join(lines)).splitlines(keepends=True)
     start = next((i for i, line in enumerate(lines) if line.startswith(("def ", "async def "))), 0)
     return "".join(lines[start:]), first + start

@@ -107,6 +107,9 @@ impl TileOp for Gather {
                     ty.shape[self.axis], self.axis
                 ));
                 fault.element = Some((i, index_ty.shape.clone()));
+                fault.notes.push(
+                    "elements that a mask leaves out later need an index that is there, too: `other=0` of its load, or tl.where".into(),
+                );
                 Err(Box::new(fault))
             }
         }
