@@ -150,6 +150,24 @@ def test_the_least_number_by_minus_one(device, dtype):
     assert device.numpy(out).tolist() == [least] * 17 + [0] * 13
 
 
+@triton.jit
+def far_shift_kernel(x_ptr, out_ptr, BITS: tl.constexpr):
+    i = tl.arange(0, 4)
+    x = tl.load(x_ptr + i)
+    tl.store(out_ptr + i, x << BITS)
+    tl.store(out_ptr + 4 + i, x >> BITS)
+    tl.store(out_ptr + 8 + i, x >> (BITS + 5))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64, np.uint32])
+def test_constant_shifts_by_the_width_and_more(device, dtype):
+    x = np.array([1, 0, 77, -5 if np.dtype(dtype).kind == "i" else 5], dtype)
+    out = device.empty(12, dtype)
+    far_shift_kernel[(1,)](device.array(x), out, np.dtype(dtype).itemsize * 8)
+    sign = np.where(x < 0, -1, 0).astype(dtype)
+    np.testing.assert_array_equal(device.numpy(out), np.concatenate([0 * x, sign, sign]))
+
+
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint8])
 @pytest.mark.parametrize("op", ["<<", ">>"])
 def test_shift(device, op, dtype):

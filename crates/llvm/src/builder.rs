@@ -466,6 +466,12 @@ impl<'m> Builder<'m> {
             // Undefined to LLVM, of which nothing may follow for the rest: as the executor has it.
             UDiv | SDiv if c == 0 => Some(self.constant(ty, mask)),
             URem | SRem if c == 0 => Some(a),
+            // By the width or more undefined to LLVM: as the executor has it.
+            Shl | LShr if c >= u64::from(bits) => Some(self.constant(ty, 0)),
+            AShr if c >= u64::from(bits) => {
+                let most = self.constant(ty, u64::from(bits - 1));
+                Some(self.bin(AShr, a, most))
+            }
             Shl if c < u64::from(bits) && (!za & mask) << c & mask == 0 => Some(self.constant(ty, 0)),
             LShr if c < u64::from(bits) && (!za & mask) >> c == 0 => Some(self.constant(ty, 0)),
             Sub => {
