@@ -19,22 +19,42 @@ def sort_kernel(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, DESCENDING: tl
     tl.store(out_ptr + tile(M, N), tl.sort(tl.load(x_ptr + tile(M, N)), descending=DESCENDING))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.int16])
+@pytest.mark.parametrize(
+    "dtype", [np.float32, np.int32, np.int16, np.float16, np.float64, np.int64, np.uint32, np.uint8]
+)
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("rows", [4, 1, 12])
 def test_sort(device, dtype, descending, rows):
-    x = (np.random.default_rng(0).standard_normal((rows, 64)) * 1000).astype(dtype)
+    x = (
+        (np.random.default_rng(0).standard_normal((rows, 64)) * 1000)
+        .astype(np.int64 if np.dtype(dtype).kind == "u" else dtype)
+        .astype(dtype)
+    )
     out = device.empty((rows, 64), dtype)
     sort_kernel[(1,)](device.array(x), out, rows, 64, descending)
     expected = np.sort(x, 1)
     np.testing.assert_array_equal(device.numpy(out), expected[:, ::-1] if descending else expected)
 
 
+@pytest.mark.parametrize(
+    "dtype, bits", [(np.float16, np.int16), (np.float32, np.int32), (np.float64, np.int64)]
+)
+def test_sort_keeps_every_element(device, dtype, bits):
+    """NaN compares with nothing, and zeros are equal: each stays as often as it was, in the order of the bits."""
+    x = np.random.default_rng(3).standard_normal((2, 64)).astype(dtype)
+    x[:, ::7], x[:, 1::9], x[:, 2::9], x[:, 3::16], x[:, 4::32] = np.nan, 0.0, -0.0, np.inf, -np.nan
+    out = device.empty(x.shape, dtype)
+    sort_kernel[(1,)](device.array(x), out, *x.shape, False)
+    top = np.iinfo(bits).max
+    key = lambda x: np.where(x.view(bits) < 0, x.view(bits) ^ top, x.view(bits))
+    np.testing.assert_array_equal(key(device.numpy(out)), np.sort(key(x), 1))
+
+
 def test_a_single_row_is_a_hypercube_by_itself():
     """Tensors have at most 16 dimensions in compiled code: with one for rows 65,536 elements would have 17."""
     zeros = np.zeros((1, 64), np.float32)
     kernel = sort_kernel.warmup(zeros, zeros, 1, 64, False, grid=(1,), target="cuda:90")
-    assert f"tensor<{'2x' * 6}f32>" in kernel.asm["ttir"]
+    assert f"tensor<{'2x' * 6}i32>" in kernel.asm["ttir"]
 
 
 @triton.jit

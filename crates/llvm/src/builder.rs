@@ -404,6 +404,11 @@ impl<'m> Builder<'m> {
                 _ => {}
             }
         }
+        if op == Xor
+            && let Some(other) = self.other_of(a, b).or_else(|| self.other_of(b, a))
+        {
+            return other;
+        }
         if self.as_const(a) == Some(0) && matches!(op, Shl | LShr | AShr | UDiv | SDiv | URem | SRem) {
             return a;
         }
@@ -778,6 +783,9 @@ impl<'m> Builder<'m> {
         if let Some(sum) = self.select_offsets(cond, a, b) {
             return sum;
         }
+        if let Some(chosen) = self.select_extremum(cond, a, b) {
+            return chosen;
+        }
         let zeros = self.zeros_of(a) & self.zeros_of(b);
         let v = self.pure(Op::Select, ty, &[cond, a, b]);
         self.assume_zeros(v, zeros);
@@ -1024,6 +1032,10 @@ impl<'m> Builder<'m> {
     pub fn intrinsic(&mut self, name: &str, effect: Effect, result: Option<Ty>, args: &[Value]) -> Value {
         let id = self.intern(name, "");
         self.record(Op::Intrinsic(id), effect, result.as_slice(), SmallVec::from_slice(args))
+    }
+
+    pub(crate) fn intrinsic_name(&self, id: AsmId) -> &str {
+        &self.module.asms[id.0 as usize].text
     }
 
     fn intern(&mut self, text: &str, constraints: &str) -> AsmId {

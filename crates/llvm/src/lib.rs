@@ -16,6 +16,7 @@ pub mod emit;
 mod fold;
 mod guard;
 mod offsets;
+mod order;
 pub mod program;
 mod shared_steps;
 mod sink;

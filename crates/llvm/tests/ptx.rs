@@ -233,6 +233,35 @@ fn a_shift_by_more_bits_than_there_are_is_compiled() {
     }
 }
 
+/// What a step of a sorting network says of two elements, each of which has its neighbour by an exclusive or: one comparison, and two selections.
+#[test]
+fn a_pair_is_put_in_order_by_one_comparison() {
+    let mut m = Module::new("t");
+    let mut b = Builder::new(&mut m, "k", &[Ty::GLOBAL, Ty::I32, Ty::I32], &[], Some(kernel()), Loc::NONE);
+    let (out, x, y) = (b.arg(0), b.arg(1), b.arg(2));
+    let (t, both) = (tid(&mut b), b.xor(x, y));
+    let (odd, zero) = (b.and_const(t, 1), b.i32(0));
+    let falling = b.icmp(IntPred::Ne, odd, zero);
+    let step = |b: &mut Builder, own: Value, larger: Value| {
+        let other = b.xor(own, both);
+        let [max, min] = ["max", "min"].map(|name| {
+            b.intrinsic(&format!("llvm.s{name}.i32"), Effect::Pure, Some(Ty::I32), &[own, other])
+        });
+        b.select(larger, max, min)
+    };
+    let first = step(&mut b, x, falling);
+    let rising = b.not(falling);
+    let second = step(&mut b, y, rising);
+    let pair = b.vector(&[first, second]);
+    b.store(out, pair, 8);
+    b.ret(&[]);
+    b.finish();
+    let ptx = emit::compile(m, options()).unwrap().assembly;
+    let count = |what: &str| ptx.matches(what).count();
+    let counts = (count("setp.lt.s32"), count("selp.b32"), count("min.s32") + count("max.s32"));
+    assert_eq!(counts, (1, 2, 0), "{ptx}");
+}
+
 #[test]
 fn identities_cost_nothing() {
     let mut m = Module::new("t");

@@ -380,8 +380,41 @@ def cumprod(input, axis=0, reverse=False):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Sorting networks (Batcher 1968): the block is seen as a hypercube with an edge of 2 for each bit of the index
+# Sorting networks (Batcher 1968): the block is seen as a hypercube with an edge of 2 for each bit of the index. Its elements are integers
+# meanwhile: these have one order, so that of two neighbours one result is the smaller and one the larger, whatever they are.
 # ---------------------------------------------------------------------------------------------------------------------
+
+
+@constexpr_function
+def _key_dtype(dtype):
+    # Narrow numbers are put in order in 32 bits.
+    width = dtype.primitive_bitwidth if dtype.primitive_bitwidth > 32 else 32
+    return core.get_int_dtype(width, not dtype.is_int_unsigned())
+
+
+@jit
+def _turned(bits, width: core.constexpr):
+    # The bits of a float of this width, sign and magnitude, as a number of the same order, and back again.
+    wide: core.constexpr = bits.dtype.primitive_bitwidth
+    return bits ^ ((bits >> (wide - 1)) & ((1 << (width - 1)) - 1))
+
+
+@jit
+def _to_keys(x):
+    width: core.constexpr = x.dtype.primitive_bitwidth
+    if x.dtype.is_floating():
+        return _turned(x.to(core.get_int_dtype(width, True), bitcast=True).to(_key_dtype(x.dtype)), width)
+    else:
+        return x.to(_key_dtype(x.dtype))
+
+
+@jit
+def _from_keys(keys, dtype: core.constexpr):
+    width: core.constexpr = dtype.primitive_bitwidth
+    if dtype.is_floating():
+        return _turned(keys, width).to(core.get_int_dtype(width, True)).to(dtype, bitcast=True)
+    else:
+        return keys.to(dtype)
 
 
 @jit
@@ -394,8 +427,8 @@ def _cube(x):
 
 @jit
 def _bit(rank: core.constexpr, bit: core.constexpr):
-    # 0 or 1: bit number `bit` of the index, shaped to broadcast against a hypercube of `rank` dimensions.
-    return core.reshape(core.arange(0, 2), [1] * (rank - 1 - bit) + [2] + [1] * bit)
+    # Whether bit number `bit` of the index is set, shaped to broadcast against a hypercube of `rank` dimensions.
+    return core.reshape(core.arange(0, 2) == 1, [1] * (rank - 1 - bit) + [2] + [1] * bit)
 
 
 @jit
@@ -409,7 +442,7 @@ def _partner(x, axis: core.constexpr):
 def _exchange(x, descending, bit: core.constexpr):
     rank: core.constexpr = len(x.shape)
     other = _partner(x, rank - 1 - bit)
-    return core.where((x > other) != (descending ^ _bit(rank, bit)), other, x)
+    return core.where(descending ^ _bit(rank, bit), core.maximum(x, other), core.minimum(x, other))
 
 
 @jit
@@ -430,14 +463,14 @@ def _sort(x, k: core.constexpr, dim: core.constexpr, descending: core.constexpr)
     )
     steps: core.constexpr = _log2(x.shape[last])
     kept: core.constexpr = _log2(k)
-    cube = _cube(x)
+    cube = _cube(_to_keys(x))
     rank: core.constexpr = len(cube.shape)
     # Runs of 2^i elements, alternately rising and falling.
     for i in core.static_range(1, kept + 1):
         if i < steps:
             cube = _merge_step(cube, i, _bit(rank, i))
         else:
-            cube = _merge_step(cube, i, descending)
+            cube = _merge_step(cube, i, descending != 0)
     # For top-k: of two neighbouring runs of k the better k remain, element against element.
     for i in core.static_range(kept + 1, steps + 1):
         if descending:
@@ -447,14 +480,15 @@ def _sort(x, k: core.constexpr, dim: core.constexpr, descending: core.constexpr)
         if i < steps:
             cube = _merge_step(cube, kept, _bit(len(cube.shape), kept))
         else:
-            cube = _merge_step(cube, kept, descending)
-    return core.reshape(cube, x.shape[:-1] + [k])
+            cube = _merge_step(cube, kept, descending != 0)
+    return _from_keys(core.reshape(cube, x.shape[:-1] + [k]), x.dtype)
 
 
 @core.member
 @jit
 def sort(x, dim: core.constexpr = None, descending: core.constexpr = False):
-    """The elements sorted along the last dimension, whose extent must be a power of two."""
+    """The elements sorted along the last dimension, whose extent must be a power of two. Floats have the order of their bits: -0 stands
+    before 0, NaN behind infinity, and NaN with the sign bit before everything."""
     return _sort(x, x.shape[-1], dim, descending)
 
 
@@ -473,7 +507,8 @@ def bitonic_merge(x, dim: core.constexpr = None, descending: core.constexpr = Fa
     core.static_assert(
         _is_power_of_two(x.shape[last]), "bitonic_merge needs an extent that is a power of two"
     )
-    return core.reshape(_merge_step(_cube(x), _log2(x.shape[last]), descending), x.shape)
+    cube = _merge_step(_cube(_to_keys(x)), _log2(x.shape[last]), descending != 0)
+    return _from_keys(core.reshape(cube, x.shape), x.dtype)
 
 
 @core.member
