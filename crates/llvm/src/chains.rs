@@ -28,22 +28,40 @@ impl Module {
     /// each step would have all of them wait in registers.
     pub fn chains_in_turn(&mut self) {
         for f in &mut self.functions {
+            let mut depths = vec![0; f.insts.len()];
             for block in 0..f.blocks.len() {
                 let insts = &f.blocks[block].insts;
-                if insts.len() < 2 * LONG as usize {
-                    continue;
-                }
-                let mut order = Vec::with_capacity(insts.len());
+                let mut order: Option<Vec<u32>> = None;
+                let mut begin = 0;
                 for run in insts.chunk_by(|&a, &b| is_pure(f, a) && is_pure(f, b)) {
-                    match run.len() >= 2 * LONG as usize {
-                        true => order.extend(Chains::of(f, run).in_turn().as_deref().unwrap_or(run)),
-                        false => order.extend(run),
+                    if may_have_chains(f, run, &mut depths)
+                        && let Some(in_turn) = Chains::of(f, run).in_turn()
+                    {
+                        order.get_or_insert_with(|| insts.clone())[begin..][..run.len()].copy_from_slice(&in_turn);
                     }
+                    begin += run.len();
                 }
-                f.blocks[block].insts = order;
+                if let Some(order) = order {
+                    f.blocks[block].insts = order;
+                }
             }
         }
     }
+}
+
+/// Whether two instructions of a run stand as far behind others of it as those that end long chains do: most runs have none. `depths` has zeros, before and after.
+fn may_have_chains(f: &Function, run: &[u32], depths: &mut [u32]) -> bool {
+    if run.len() < 2 * LONG as usize {
+        return false;
+    }
+    let mut far = 0;
+    for &i in run {
+        let depth = 1 + f.needs(i).map(|from| depths[from as usize]).max().unwrap_or(0);
+        depths[i as usize] = depth;
+        far += usize::from(depth >= LONG);
+    }
+    run.iter().for_each(|&i| depths[i as usize] = 0);
+    far >= 2
 }
 
 fn is_pure(f: &Function, i: u32) -> bool {
