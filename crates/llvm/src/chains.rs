@@ -37,7 +37,8 @@ impl Module {
                     if may_have_chains(f, run, &mut depths)
                         && let Some(in_turn) = Chains::of(f, run).in_turn()
                     {
-                        order.get_or_insert_with(|| insts.clone())[begin..][..run.len()].copy_from_slice(&in_turn);
+                        order.get_or_insert_with(|| insts.clone())[begin..][..run.len()]
+                            .copy_from_slice(&in_turn);
                     }
                     begin += run.len();
                 }
