@@ -216,6 +216,13 @@ def test_options_that_ask_for_nothing_are_accepted():
     )
 
 
+def test_a_launch_takes_the_architecture_that_is_not_given():
+    x = np.zeros(1, np.int32)
+    assert add_one[(1,)](x, arch=None) is add_one[(1,)](x)
+    with pytest.raises(ValueError, match="not supported yet: arch='sm90'"):
+        add_one[(1,)](x, arch="sm90")
+
+
 def test_the_libdevice_that_is_linked_anyway_may_be_named(tmp_path):
     ours = [fact for name, fact in _tilewright.made_with("cuda:90") if name == "libdevice"]
     path = next(Path(sys.prefix).rglob("libdevice.10.bc"), None)
