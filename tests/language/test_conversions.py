@@ -319,3 +319,15 @@ def test_sums_of_floats_of_8_bits(device, shape, name):
     numbers = np.arange(x.size).astype(FLOATS[name]).astype(np.float32)
     want = np.concatenate([x.sum(1), x.cumsum(1).ravel(), numbers])
     np.testing.assert_array_equal(device.numpy(out), want)
+
+
+@pytest.mark.parametrize("target", ["int8", "uint8", "int16", "uint16"])
+@pytest.mark.parametrize("source", ["fp16", "bf16", "fp32", "fp64"])
+def test_narrow_integers_are_the_low_bits_of_wide_ones(device, monkeypatch, source, target):
+    # Exponents are stored so: 128 as a signed byte, which is read as an unsigned one.
+    x = [-70000, -32769, -300, -129, -128, -1.5, -0.5, 0, 127, 128.5, 200, 255, 256, 300, 32768, 60000, 65536]
+    with np.errstate(over="ignore"):
+        x = np.array([*x, np.inf, -np.inf, np.nan]).astype(FLOATS[source])
+    got = run(device, monkeypatch, "cuda:90", x, np.dtype(target))
+    whole = np.nan_to_num(x.astype(np.float64)).clip(-(2.0**31), 2.0**31 - 1).astype(np.int64)
+    np.testing.assert_array_equal(got, whole.astype(target))

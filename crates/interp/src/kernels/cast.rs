@@ -80,16 +80,17 @@ pub fn int_to_float(from: Elem, to: Elem, signed: bool) -> Option<Kernel> {
     })
 }
 
-/// Float to integer, towards zero; out of range gives the nearest integer, NaN gives 0 (as PTX `cvt` does).
+/// Float to integer, towards zero; out of range gives the nearest integer, NaN gives 0 (as PTX `cvt` does). Integers of 8 and 16 bits are
+/// the low bits of one of 32, as compiled code has them: bytes of exponents (128 as `int8`) and of colors (-1 as `uint8`) wrap.
 pub fn float_to_int(from: Elem, to: Elem, signed: bool) -> Option<Kernel> {
     macro_rules! k {
         ($F:ty) => {
             match (to, signed) {
                 (Elem::I1, _) => kernel!($F => u8, |a| (a as i64 & 1) as u8),
-                (Elem::I8, true) => kernel!($F => i8, |a| a as i8),
-                (Elem::I8, false) => kernel!($F => u8, |a| a as u8),
-                (Elem::I16, true) => kernel!($F => i16, |a| a as i16),
-                (Elem::I16, false) => kernel!($F => u16, |a| a as u16),
+                (Elem::I8, true) => kernel!($F => i8, |a| a as i32 as i8),
+                (Elem::I8, false) => kernel!($F => u8, |a| a as i32 as u8),
+                (Elem::I16, true) => kernel!($F => i16, |a| a as i32 as i16),
+                (Elem::I16, false) => kernel!($F => u16, |a| a as i32 as u16),
                 (Elem::I32, true) => kernel!($F => i32, |a| a as i32),
                 (Elem::I32, false) => kernel!($F => u32, |a| a as u32),
                 (Elem::I64, true) => kernel!($F => i64, |a| a as i64),
