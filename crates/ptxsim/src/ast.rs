@@ -34,6 +34,10 @@ pub enum Ty {
     E5M2,
     E4M3x2,
     E5M2x2,
+    E2M1x2,
+    E2M3x2,
+    E3M2x2,
+    UE8M0x2,
     /// Sub-byte matrix elements.
     S4,
     U4,
@@ -76,6 +80,10 @@ impl Ty {
             "e5m2" => E5M2,
             "e4m3x2" => E4M3x2,
             "e5m2x2" => E5M2x2,
+            "e2m1x2" => E2M1x2,
+            "e2m3x2" => E2M3x2,
+            "e3m2x2" => E3M2x2,
+            "ue8m0x2" => UE8M0x2,
             _ => return None,
         })
     }
@@ -86,8 +94,8 @@ impl Ty {
         match self {
             Pred | B1 => 1,
             S4 | U4 => 4,
-            B8 | U8 | S8 | E4M3 | E5M2 => 8,
-            B16 | U16 | S16 | F16 | BF16 | E4M3x2 | E5M2x2 => 16,
+            B8 | U8 | S8 | E4M3 | E5M2 | E2M1x2 => 8,
+            B16 | U16 | S16 | F16 | BF16 | E4M3x2 | E5M2x2 | E2M3x2 | E3M2x2 | UE8M0x2 => 16,
             B32 | U32 | S32 | F32 | TF32 | F16x2 | BF16x2 | U16x2 | S16x2 => 32,
             B64 | U64 | S64 | F64 | F32x2 => 64,
             B128 => 128,
@@ -108,6 +116,12 @@ impl Ty {
     pub fn float(self) -> bool {
         use Ty::*;
         matches!(self, F16 | F16x2 | BF16 | BF16x2 | TF32 | F32 | F32x2 | F64 | E4M3 | E5M2 | E4M3x2 | E5M2x2)
+            || self.tiny()
+    }
+
+    /// Whether values are pairs of floats of 4 or 6 bits, or of exponents alone.
+    pub fn tiny(self) -> bool {
+        matches!(self, Ty::E2M1x2 | Ty::E2M3x2 | Ty::E3M2x2 | Ty::UE8M0x2)
     }
 }
 

@@ -192,6 +192,103 @@ fn narrowing_floats() {
     }
 }
 
+/// All values of a format of few bits, by encoding, without the sign.
+fn tiny_values(exp: i32, man: i32) -> Vec<f64> {
+    let bias = (1 << (exp - 1)) - 1;
+    let value = |code: i32| {
+        let (e, m) = (code >> man, f64::from(code & ((1 << man) - 1)) / f64::from(1 << man));
+        if e == 0 { m * 2f64.powi(1 - bias) } else { (1.0 + m) * 2f64.powi(e - bias) }
+    };
+    (0..1 << (exp + man)).map(value).collect()
+}
+
+#[test]
+fn conversions_to_floats_of_4_and_6_bits() {
+    for (name, exp, man, half, register) in [
+        ("e2m1x2", 2, 1, 4, ".reg .b8 e; cvt.u16.u8"),
+        ("e2m3x2", 2, 3, 8, ".reg .b16 e; mov.b16"),
+        ("e3m2x2", 3, 2, 8, ".reg .b16 e; mov.b16"),
+    ] {
+        let table = tiny_values(exp, man);
+        let mut v: Vec<f32> = vec![f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e30, -1e30, 1e-30, -1e-40];
+        for pair in table.windows(2) {
+            let (low, high) = (pair[0] as f32, pair[1] as f32);
+            let middle = (low + high) / 2.0;
+            v.extend([low, middle, middle.next_down(), middle.next_up(), -high, -middle]);
+        }
+        let (declared, moved) = register.split_once("; ").unwrap();
+        let got = each(
+            &format!(
+                "{{ {declared}; .reg .f32 n; neg.f32 n, %f10; cvt.rn.satfinite.{name}.f32 e, n, %f10; {moved} %h20, e; cvt.u64.u16 %rd20, %h20; \
+                 cvt.rn.f16x2.{name} %r20, e; cvt.u64.u32 %rd21, %r20; shl.b64 %rd21, %rd21, 32; or.b64 %rd20, %rd20, %rd21; }}"
+            ),
+            &bits32(&v),
+        );
+        for (x, g) in v.iter().zip(got) {
+            let magnitude = f64::from(x.abs()).min(table[table.len() - 1]);
+            let magnitude = if x.is_nan() { table[table.len() - 1] } else { magnitude };
+            let distance = |code: &usize| ((table[*code] - magnitude).abs(), code % 2);
+            let nearest =
+                (0..table.len()).min_by(|a, b| distance(a).partial_cmp(&distance(b)).unwrap()).unwrap();
+            let sign = |negative: bool| u64::from(negative && !x.is_nan()) << (exp + man);
+            let (low, high) = (g & ((1 << half) - 1), g >> half & ((1 << half) - 1));
+            assert_eq!(low, nearest as u64 | sign(*x < 0.0 || x.to_bits() == 0x8000_0000), "{name} of {x:e}");
+            assert_eq!(high, nearest as u64 | sign(*x > 0.0 || x.to_bits() == 0), "{name} of {:e}", -x);
+            let back = f64::from(f16::from_bits((g >> 32) as u16));
+            assert_eq!(back.abs(), table[nearest], "{name} of {x:e}, and back");
+        }
+    }
+}
+
+#[test]
+fn conversions_to_exponents() {
+    let v: Vec<f32> = vec![
+        1.0,
+        1.5,
+        2.0,
+        0.75,
+        f32::NAN,
+        f32::INFINITY,
+        f32::MAX,
+        f32::MIN_POSITIVE,
+        f32::MIN_POSITIVE / 2.0,
+        (f32::MIN_POSITIVE / 2.0).next_up(),
+        1e-45,
+        0.0,
+        2f32.powi(127),
+    ];
+    let codes = |text: &str| -> Vec<u64> {
+        each(&format!("cvt.{text}.ue8m0x2.f32 %h20, 0f40000000, %f10; cvt.u64.u16 %rd20, %h20;"), &bits32(&v))
+    };
+    let up = [127, 128, 128, 127, 255, 255, 255, 1, 0, 1, 0, 0, 254];
+    let finite = up.map(|n| if n == 255 { 254 } else { n });
+    for (x, (got, want)) in v.iter().zip(codes("rp").into_iter().zip(up)) {
+        assert_eq!(got, 128 << 8 | want, "{x:e}");
+    }
+    for (x, (got, want)) in v.iter().zip(codes("rp.satfinite").into_iter().zip(finite)) {
+        assert_eq!(got, 128 << 8 | if x.is_nan() { 255 } else { want }, "{x:e}");
+    }
+    let down = [127, 127, 128, 126, 255, 255, 254, 1, 0, 0, 0, 0, 254];
+    for (x, (got, want)) in v.iter().zip(codes("rz").into_iter().zip(down)) {
+        assert_eq!(got, 128 << 8 | want, "{x:e}");
+    }
+    // And back.
+    let all: Vec<u64> = (0..256).collect();
+    let got = each(
+        "cvt.u16.u64 %h10, %rd10; cvt.rn.bf16x2.ue8m0x2 %r20, %h10; cvt.rz.ue8m0x2.bf16x2 %h20, %r20; shl.b32 %r20, %r20, 16; \
+         cvt.u64.u32 %rd20, %r20; cvt.u64.u16 %rd21, %h20; shl.b64 %rd21, %rd21, 32; or.b64 %rd20, %rd20, %rd21;",
+        &all,
+    );
+    for (code, g) in all.iter().zip(got) {
+        let value = f32::from_bits(g as u32);
+        assert!(
+            *code == 255 && value.is_nan() || f64::from(value) == 2f64.powi(*code as i32 - 127),
+            "{code}"
+        );
+        assert_eq!(g >> 32 & 255, *code);
+    }
+}
+
 #[test]
 fn half_arithmetic() {
     let mut r = Rng(8);

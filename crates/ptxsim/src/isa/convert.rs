@@ -4,7 +4,7 @@
 //! rounded once, with the mode given.
 
 use super::float::{FTZ, RELU, SAT};
-use super::{Dec, Flow, Inst};
+use super::{Dec, Flow, Inst, tiny};
 use crate::Error;
 use crate::ast::Ty;
 use crate::fp::*;
@@ -16,7 +16,7 @@ type R = Result<(), Error>;
 /// Rounds to an integral value first.
 const INTEGRAL: u32 = 1 << 10;
 /// Overflow gives the largest finite value.
-const SATFINITE: u32 = 1 << 11;
+pub(super) const SATFINITE: u32 = 1 << 11;
 
 /// `Ty` by number, to keep types in an instruction's registers list.
 const TYPES: &[Ty] = &[
@@ -187,6 +187,9 @@ pub(super) fn cvt(d: &mut Dec) -> R {
         }
     }
     let (to, from) = (d.ty()?, d.ty()?);
+    if to.tiny() || from.tiny() {
+        return tiny::cvt(d, to, from, r);
+    }
     if matches!(to, Ty::F16x2 | Ty::BF16x2 | Ty::E4M3x2 | Ty::E5M2x2)
         || matches!(from, Ty::E4M3x2 | Ty::E5M2x2)
     {
@@ -258,12 +261,12 @@ pub(super) fn cvt(d: &mut Dec) -> R {
     Ok(())
 }
 
-fn flush(i: &Inst, x: u32) -> f32 {
+pub(super) fn flush(i: &Inst, x: u32) -> f32 {
     let x = f32::from_bits(x);
     if i.flags & FTZ != 0 { ftz32(x) } else { x }
 }
 
-fn relu(i: &Inst, x: f64) -> f64 {
+pub(super) fn relu(i: &Inst, x: f64) -> f64 {
     if i.flags & RELU != 0 && x <= 0.0 { 0.0 } else { x }
 }
 
@@ -337,7 +340,7 @@ fn packed(d: &mut Dec, to: Ty, from: Ty) -> R {
     Ok(())
 }
 
-fn f64_to_f16(x: f64) -> u16 {
+pub(super) fn f64_to_f16(x: f64) -> u16 {
     F16.encode(x, Round::Rn, false) as u16
 }
 

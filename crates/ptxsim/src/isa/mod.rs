@@ -27,6 +27,7 @@ mod mma;
 mod ops;
 mod printf;
 mod tensormap;
+mod tiny;
 mod video;
 mod warp;
 mod wgmma;
