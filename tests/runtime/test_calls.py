@@ -7,6 +7,7 @@ import os
 import select
 import signal
 import threading
+import warnings
 import weakref
 
 import ml_dtypes
@@ -171,6 +172,26 @@ def test_do_not_specialize():
     assert "no parameter is named 'z'" in str(said[0].message) and "did you mean 'frist'" in str(
         said[1].message
     )
+
+
+def test_a_place_warns_once():
+    @triton.jit
+    def chooses(x, N: tl.constexpr):
+        i = tl.arange(0, N)
+        for step in tl.static_range(3):
+            tl.store(x + i, tl.where(i & 1, i, step))
+
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("default")
+        for dtype in (np.int32, np.int64):
+            chooses[(1,)](np.zeros(32, dtype), 32)
+    assert ["the condition of tl.where" in str(w.message) for w in said] == [True]
+    assert said[0].filename == __file__
+    # A program that wants each of them has them.
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        chooses[(1,)](np.zeros(32, np.float32), 32)
+    assert len(said) == 3
 
 
 def test_equal_calls_share_a_kernel_and_others_do_not():

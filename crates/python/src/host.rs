@@ -10,6 +10,7 @@ use std::time::Instant;
 use pyo3::exceptions::{PyException, PyOverflowError};
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{
     PyBool, PyBytes, PyCFunction, PyDict, PyFloat, PyInt, PyList, PyModule, PyString, PyTuple, PyType,
 };
@@ -361,12 +362,23 @@ impl PyHost {
     }
 }
 
+/// What warnings a file gave, as Python keeps it for each module: by default a place warns once, however often a loop that is unrolled comes
+/// by, and however many kernels are made of it.
+fn said<'py>(py: Python<'py>, file: &str) -> PyResult<Bound<'py, PyAny>> {
+    static SAID: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+    SAID.get_or_init(py, || PyDict::new(py).unbind())
+        .bind(py)
+        .call_method1("setdefault", (file, PyDict::new(py)))
+}
+
 impl Host for PyHost {
     fn warn(&self, message: &str, at: &Span) {
         let warned = Python::attach(|py| {
             let kind = py.get_type::<pyo3::exceptions::PyUserWarning>();
+            let options = PyDict::new(py);
+            options.set_item("registry", said(py, &at.file)?)?;
             py.import("warnings")?
-                .call_method1("warn_explicit", (message, kind, &at.file, at.line))
+                .call_method("warn_explicit", (message, kind, &at.file, at.line), Some(&options))
                 .map(|_| ())
         });
         // A program may have its warnings raised.
