@@ -1,5 +1,6 @@
 """Inline assembly, which the CPU executor gives to the simulator."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -167,3 +168,44 @@ def no_number_kernel(x_ptr, PACK: tl.constexpr):
 def test_what_is_no_number_of_the_text(pack, words):
     with pytest.raises(triton.CompilationError, match=words):
         no_number_kernel.warmup(tl.int32, pack, grid=(1,))
+
+
+@triton.jit
+def microscaling_kernel(x_ptr, pairs_ptr, scales_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x, y = tl.split(tl.load(x_ptr + 2 * i[:, None] + tl.arange(0, 2)[None, :]))
+    pairs = tl.inline_asm_elementwise(
+        """{
+            .reg .b8 pair;
+            cvt.rn.satfinite.e2m1x2.f32 pair, $2, $1;
+            mov.b32 $0, {pair, pair, pair, pair};
+        }""",
+        "=r,f,f",
+        [x, y],
+        dtype=tl.int32,
+        is_pure=True,
+        pack=1,
+    )
+    scales = tl.inline_asm_elementwise(
+        "cvt.rp.satfinite.ue8m0x2.f32 $0, $2, $1;", "=h,f,f", [x, y], dtype=tl.int16, is_pure=True, pack=1
+    )
+    tl.store(pairs_ptr + i, pairs)
+    tl.store(scales_ptr + i, scales)
+
+
+def test_conversions_of_microscaling_formats(device, monkeypatch):
+    if device.backend == "cuda":
+        pytest.skip("these instructions are Blackwell's")
+    monkeypatch.setenv("TILEWRIGHT_TARGET", "cuda:100")
+    n = 512
+    x = np.random.default_rng(5).normal(0, 3, (n, 2)).astype(np.float32)
+    x[:8, 0] = [0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0, 100.0]
+    pairs, scales = device.empty((n,), np.int32), device.empty((n,), np.int16)
+    microscaling_kernel[(1,)](device.array(np.abs(x)), pairs, scales, n)
+    codes = np.abs(x).astype(ml_dtypes.float4_e2m1fn).view(np.uint8).astype(np.int64)
+    both = codes[:, 1] << 4 | codes[:, 0]
+    np.testing.assert_array_equal(device.numpy(pairs).view(np.uint32), both * 0x01010101)
+    exponents = np.ceil(np.log2(np.abs(x.astype(np.float64)))).astype(np.int64) + 127
+    np.testing.assert_array_equal(
+        device.numpy(scales).view(np.uint16), exponents[:, 1] << 8 | exponents[:, 0]
+    )

@@ -547,7 +547,11 @@ pub static ELSEWHERE: &[Elsewhere] = &[
     Elsewhere { name: "warp_size", default: "32", doc: "threads of a warp" },
     Elsewhere { name: "instrumentation_mode", default: "''", doc: "instrumentation of the code" },
     Elsewhere { name: "backend_name", default: "'cuda'", doc: "the backend" },
-    Elsewhere { name: "arch", default: "None", doc: "what `warmup` and `compile` compile for; a launch compiles for where it runs" },
+    Elsewhere {
+        name: "arch",
+        default: "None",
+        doc: "what `warmup` and `compile` compile for; a launch compiles for where it runs",
+    },
 ];
 
 /// The option of Triton of a name that nothing here reads.

@@ -172,7 +172,7 @@ impl Ptxas {
         let mut command = Command::new(&self.path);
         command
             .arg("-v")
-            .arg(format!("--gpu-name={}", target.facts().arch))
+            .arg(format!("--gpu-name={}", target.architecture(ptx).0))
             .arg(&input)
             .arg("-o")
             .arg(&output);

@@ -299,6 +299,17 @@ impl Target {
         if self.capability() > 90 { "sm_90" } else { self.facts().arch }
     }
 
+    /// The architecture for `ptxas` and the least PTX ISA version of code with this text. Most code of a Blackwell runs on those that come later;
+    /// conversions of microscaling formats are its family's alone (PTX ISA, "cvt").
+    pub fn architecture(self, ptx: &str) -> (String, u32) {
+        const OF_A_FAMILY: [&str; 4] = [".e2m1x2", ".e2m3x2", ".e3m2x2", ".ue8m0x2"];
+        let facts = self.facts();
+        match self.capability() >= 100 && OF_A_FAMILY.iter().any(|name| ptx.contains(name)) {
+            true => (format!("{}f", facts.arch), facts.ptx.max(88)),
+            false => (facts.arch.to_string(), facts.ptx),
+        }
+    }
+
     /// PTX as it came from LLVM, with the version and the target that it is for; a version times ten may be asked for.
     ///
     /// # Errors
@@ -308,19 +319,20 @@ impl Target {
         if facts.arch == self.llvm_cpu() && asked.is_none() {
             return Ok(ptx);
         }
+        let (arch, least) = self.architecture(&ptx);
         let (mut out, mut head) = (String::with_capacity(ptx.len() + 8), true);
         for line in ptx.split_inclusive('\n') {
             if let Some(version) = line.strip_prefix(".version ").filter(|_| head) {
                 let digits: String = version.chars().filter(char::is_ascii_digit).collect();
-                let llvm = digits.parse().unwrap_or(facts.ptx);
-                let needed = if facts.arch == self.llvm_cpu() { llvm } else { facts.ptx };
+                let llvm = digits.parse().unwrap_or(least);
+                let needed = if facts.arch == self.llvm_cpu() { llvm } else { least };
                 let chosen = asked.unwrap_or(needed);
                 if chosen < needed {
                     return Err(needed);
                 }
                 out.push_str(&format!(".version {}.{}\n", chosen / 10, chosen % 10));
             } else if head && line.starts_with(".target ") {
-                out.push_str(&line.replacen(self.llvm_cpu(), facts.arch, 1));
+                out.push_str(&line.replacen(self.llvm_cpu(), &arch, 1));
                 head = false;
             } else {
                 out.push_str(line);
@@ -430,6 +442,11 @@ mod tests {
             target(120).retarget(ptx.clone(), None).unwrap(),
             "// head\n.version 8.7\n.target sm_120\n.address_size 64\n"
         );
+        let small = format!("{ptx}cvt.rn.satfinite.e2m1x2.f32 b, f, g;\n");
+        let of_family = target(100).retarget(small.clone(), None).unwrap();
+        assert!(of_family.contains(".version 8.8\n.target sm_100f\n"), "{of_family}");
+        assert_eq!(target(100).architecture(&of_family).0, "sm_100f");
+        assert_eq!(target(100).retarget(small, Some(87)), Err(88));
         assert_eq!(target(90).retarget(ptx.clone(), None), Ok(ptx));
     }
 }
