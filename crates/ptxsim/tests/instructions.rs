@@ -539,16 +539,18 @@ fn errors_name_instruction_line_and_section() {
     assert!(e.contains("PTX line 13: unknown instruction `frobnicate.b32` (PTX ISA §9.7)"), "{e}");
     let e = error("tcgen05.alloc.b32 %r1, %r2; ret;");
     assert!(e.contains("not supported yet: instruction `tcgen05.alloc.b32` (PTX ISA §9.7.16)"), "{e}");
-    for (op, ty) in [
-        ("cvt.rn.satfinite.e2m1x2.f32 %h1, %f1, %f2;", "e2m1x2"),
-        ("cvt.rn.f16x2.e2m3x2 %r1, %h1;", "e2m3x2"),
-        ("cvt.rp.satfinite.ue8m0x2.f32 %h1, %f1, %f2;", "ue8m0x2"),
+    let e = error("cvt.rs.satfinite.e2m1x4.f32 %h1, {%f1, %f2, %f1, %f2}, %r1; ret;");
+    assert!(e.contains("not supported yet: type `e2m1x4` in `cvt.") && e.contains("§9.7.9.21"), "{e}");
+    for op in [
+        "cvt.rn.e2m1x2.f32 %h1, %f1, %f2;",
+        "cvt.satfinite.e2m1x2.f32 %h1, %f1, %f2;",
+        "cvt.rz.satfinite.e3m2x2.f32 %h1, %f1, %f2;",
+        "cvt.rn.satfinite.ue8m0x2.f32 %h1, %f1, %f2;",
+        "cvt.rp.relu.ue8m0x2.f32 %h1, %f1, %f2;",
+        "cvt.rn.satfinite.f16x2.e2m3x2 %r1, %h1;",
     ] {
         let e = error(&format!("{op} ret;"));
-        assert!(
-            e.contains(&format!("not supported yet: type `{ty}` in `cvt.")) && e.contains("§9.7.9.21"),
-            "{e}"
-        );
+        assert!(e.contains("these types do not take these modifiers"), "{op}: {e}");
     }
     let e = error("add.s32.wide %r1, %r2, %r3; ret;");
     assert!(e.contains("modifier `.wide`") && e.contains("§9.7.1.1"), "{e}");
