@@ -608,6 +608,25 @@ tt.func @callee(%x: i32) -> i32 { cf.br ^bb1(%x : i32)
             ),
             ("tt.func @f(%x: i32) { tt.reduce.return %x : i32 }", "`body` cannot end with tt.reduce.return"),
             (
+                "tt.func @f(%b: !ttg.memdesc<8x4xf32, #ttg.shared_memory>) { %0 = ttg.memdesc_reshape %b : \
+                 !ttg.memdesc<8x4xf32, #ttg.shared_memory> -> !ttg.memdesc<8x2xf32, #ttg.shared_memory> tt.return }",
+                "does not reshape to",
+            ),
+            (
+                "tt.func @f(%x: tensor<8xf32>) { %0 = tt.trans %x {order = array<i32: 1>} : tensor<8xf32> -> tensor<8xf32> \
+                 tt.return }",
+                "no permutation",
+            ),
+        ] {
+            let e = errors(body);
+            assert!(e.contains(message), "{body}\n{e}");
+        }
+    }
+
+    #[test]
+    fn what_descriptors_are_made_of_has_its_types() {
+        for (body, message) in [
+            (
                 "tt.func @f(%p: !tt.ptr<f32>, %n: i64) { %0 = tt.make_tensor_descriptor %p, [%n], [%n] : \
                  !tt.ptr<f32>, !tt.tensordesc<tensor<16xf32>> tt.return }",
                 "`shape` has type i64; it must be i32",
@@ -621,16 +640,6 @@ tt.func @callee(%x: i32) -> i32 { cf.br ^bb1(%x : i32)
                 "tt.func @f(%p: !tt.ptr<tensor<16xf32>>, %n: i64) { \
                  %0 = tt.advance %p, [%n] : <tensor<16xf32>> tt.return }",
                 "`offsets` has type i64; it must be i32",
-            ),
-            (
-                "tt.func @f(%b: !ttg.memdesc<8x4xf32, #ttg.shared_memory>) { %0 = ttg.memdesc_reshape %b : \
-                 !ttg.memdesc<8x4xf32, #ttg.shared_memory> -> !ttg.memdesc<8x2xf32, #ttg.shared_memory> tt.return }",
-                "does not reshape to",
-            ),
-            (
-                "tt.func @f(%x: tensor<8xf32>) { %0 = tt.trans %x {order = array<i32: 1>} : tensor<8xf32> -> tensor<8xf32> \
-                 tt.return }",
-                "no permutation",
             ),
         ] {
             let e = errors(body);
