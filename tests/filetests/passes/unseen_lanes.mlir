@@ -19,7 +19,8 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 // CHECK: tt.load {{.*}}tt.unseen
 
 // -----
-// Other masks, sums of elements, other threads, addresses, and functions with branches see them; a load without a mask has none.
+// Other masks, sums of elements, other threads, addresses and functions with branches see them; what is used behind a barrier alone is not to begin at once;
+// a load without a mask has none.
 // RUN: -unseen-lanes
 #blocked = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
 #other = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
@@ -42,6 +43,9 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     %d = tt.load %ps, %mask {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #blocked>
     %sine = math.sin %d : tensor<512xf32, #blocked>
     tt.store %at, %sine, %mask {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #blocked>
+    %w = tt.load %ps, %mask {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #blocked>
+    gpu.barrier
+    tt.store %ps, %w, %mask {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #blocked>
     %e = tt.load %ps {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #blocked>
     tt.store %ps, %e, %mask {tt.vec = 1 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #blocked>
     tt.return
