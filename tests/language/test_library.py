@@ -40,14 +40,30 @@ def test_sort(device, dtype, descending, rows):
     "dtype, bits", [(np.float16, np.int16), (np.float32, np.int32), (np.float64, np.int64)]
 )
 def test_sort_keeps_every_element(device, dtype, bits):
-    """NaN compares with nothing, and zeros are equal: each stays as often as it was, in the order of the bits."""
+    """NaN compares with nothing, and zeros are equal: each stays as often as it was, in the order of the bits, NaN of either sign last."""
     x = np.random.default_rng(3).standard_normal((2, 64)).astype(dtype)
     x[:, ::7], x[:, 1::9], x[:, 2::9], x[:, 3::16], x[:, 4::32] = np.nan, 0.0, -0.0, np.inf, -np.nan
     out = device.empty(x.shape, dtype)
     sort_kernel[(1,)](device.array(x), out, *x.shape, False)
     top = np.iinfo(bits).max
     key = lambda x: np.where(x.view(bits) < 0, x.view(bits) ^ top, x.view(bits))
-    np.testing.assert_array_equal(key(device.numpy(out)), np.sort(key(x), 1))
+    np.testing.assert_array_equal(
+        key(device.numpy(out)), np.sort(key(np.where(np.isnan(x), np.abs(x), x)), 1)
+    )
+
+
+@triton.jit
+def sort_quotients_kernel(x_ptr, out_ptr, N: tl.constexpr):
+    x = tl.load(x_ptr + tile(1, N))
+    tl.store(out_ptr + tile(1, N), tl.sort(x / x))
+
+
+def test_sort_of_nan_that_arithmetic_makes(device):
+    """0 / 0 has the sign bit on an x86 processor and not on a GPU."""
+    x = np.array([[0, 1, 0, 2] * 4], np.float32)
+    out = device.empty(x.shape, np.float32)
+    sort_quotients_kernel[(1,)](device.array(x), out, 16)
+    np.testing.assert_array_equal(device.numpy(out), [[1] * 8 + [np.nan] * 8])
 
 
 def test_a_single_row_is_a_hypercube_by_itself():

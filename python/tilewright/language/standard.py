@@ -403,7 +403,10 @@ def _turned(bits, width: core.constexpr):
 def _to_keys(x):
     width: core.constexpr = x.dtype.primitive_bitwidth
     if x.dtype.is_floating():
-        return _turned(x.to(core.get_int_dtype(width, True), bitcast=True).to(_key_dtype(x.dtype)), width)
+        bits = x.to(core.get_int_dtype(width, True), bitcast=True)
+        if width >= 16:  # NaN that arithmetic makes has a sign on some machines and none on others
+            bits = core.where(x == x, bits, bits & ((1 << (width - 1)) - 1))
+        return _turned(bits.to(_key_dtype(x.dtype)), width)
     else:
         return x.to(_key_dtype(x.dtype))
 
@@ -487,8 +490,8 @@ def _sort(x, k: core.constexpr, dim: core.constexpr, descending: core.constexpr)
 @core.member
 @jit
 def sort(x, dim: core.constexpr = None, descending: core.constexpr = False):
-    """The elements sorted along the last dimension, whose extent must be a power of two. Floats have the order of their bits: -0 stands
-    before 0, NaN behind infinity, and NaN with the sign bit before everything."""
+    """The elements sorted along the last dimension, whose extent must be a power of two. -0 stands before 0, and NaN behind infinity,
+    whatever its sign, which it loses; those of 8 bits have the order of their bits."""
     return _sort(x, x.shape[-1], dim, descending)
 
 
