@@ -331,3 +331,18 @@ def test_narrow_integers_are_the_low_bits_of_wide_ones(device, monkeypatch, sour
     got = run(device, monkeypatch, "cuda:90", x, np.dtype(target))
     whole = np.nan_to_num(x.astype(np.float64)).clip(-(2.0**31), 2.0**31 - 1).astype(np.int64)
     np.testing.assert_array_equal(got, whole.astype(target))
+
+
+@triton.jit
+def convert_constants_kernel(out_ptr):
+    tl.store(out_ptr, tl.full((), 3e9, tl.float32).to(tl.int32))
+    tl.store(out_ptr + 1, tl.full((), -3e9, tl.float32).to(tl.int32))
+    tl.store(out_ptr + 2, tl.full((), float("nan"), tl.float32).to(tl.int32))
+    tl.store(out_ptr + 3, tl.full((), -1.5, tl.float32).to(tl.uint32).to(tl.int32, bitcast=True))
+
+
+def test_constants_that_do_not_fit_an_integer(device):
+    """To LLVM they are anything: what was stored had not been written."""
+    out = device.empty(4, np.int32)
+    convert_constants_kernel[(1,)](out)
+    assert device.numpy(out).tolist() == [2**31 - 1, -(2**31), 0, 0]

@@ -492,28 +492,3 @@ def test_quotients_by_negative_numbers(device):
     out = device.empty(256, np.float32)
     quotients_kernel[(1,)](device.array(x), out, -8, N=256)
     np.testing.assert_array_equal(device.numpy(out), x[np.fmod(np.arange(256) - 16, 16) + 32])
-
-
-@triton.jit
-def masked_load_kernel(x_ptr, seen_ptr, unseen_ptr, n, m, BLOCK: tl.constexpr):
-    i = tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + i, mask=i < n)
-    tl.store(seen_ptr + i, x * 2, mask=i < m)
-    y = tl.load(x_ptr + i, mask=i < n, other=7.0)
-    tl.store(unseen_ptr + i, tl.exp(y), mask=(i < n) & (i < m))
-
-
-@pytest.mark.parametrize("block, warps", [(1000, 4), (1024, 8), (96, 1)])
-def test_what_a_mask_leaves_out(device, block, warps):
-    """It is zero where another mask stores it. What is stored under the load's mask needs no value elsewhere."""
-    x = np.random.default_rng(0).standard_normal(block).astype(np.float32)
-    n, m = block - 41, block - 17
-    seen, unseen = device.array(np.full(block, 3, np.float32)), device.array(np.full(block, 3, np.float32))
-    kernel = masked_load_kernel[(1,)](device.array(x), seen, unseen, n, m, BLOCK=block, num_warps=warps)
-    inside = np.arange(block) < n
-    np.testing.assert_array_equal(
-        device.numpy(seen), np.where(inside, 2 * x, np.where(np.arange(block) < m, 0, 3))
-    )
-    np.testing.assert_allclose(device.numpy(unseen), np.where(inside, np.exp(x), 3), rtol=1e-6)
-    if device.backend != "interp":
-        assert kernel.asm["ttgir"].count("tt.unseen") == 1

@@ -22,8 +22,6 @@ marks! {
     ASYNC = "tt.load.async";
     /// On a load and the store to a buffer where its value goes: the kernel wants both to be one asynchronous copy.
     COPY = "tle.copy";
-    /// On a load: nobody sees what it gives where its mask does not hold.
-    UNSEEN = "tt.unseen";
     /// On a store through pointers to all elements of a view, in order: it is of what a load gives, where the same mask holds.
     FILLS = "tle.fills";
     /// On a part of a buffer: it begins at a multiple of its size along each dimension of what it is a part of.

@@ -147,6 +147,11 @@ pub(crate) fn cast(op: CastOp, from: Scalar, to: Scalar, a: u64) -> Option<u64> 
             _ if a < 1 << 53 => from_f64(a as f64, to)?,
             _ => return None,
         },
+        // The nearest number, as the instructions have it, narrow ones as the low bits of one of 32: to LLVM what does not fit is anything.
+        CastOp::FpToSi if tb <= 32 => to_f64(a, from)? as i32 as u64 & ones(tb),
+        CastOp::FpToSi => to_f64(a, from)? as i64 as u64,
+        CastOp::FpToUi if tb <= 32 => u64::from(to_f64(a, from)? as u32) & ones(tb),
+        CastOp::FpToUi => to_f64(a, from)? as u64,
         _ => return None,
     })
 }

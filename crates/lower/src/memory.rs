@@ -3,7 +3,6 @@
 use smallvec::SmallVec;
 use tilewright_ir::dialect::tt;
 use tilewright_ir::flow::is_in_loop;
-use tilewright_ir::marks;
 use tilewright_layout::TileLayout;
 use tilewright_llvm::{Scalar, Space, Ty, Value};
 use tilewright_passes::analysis::tile_layout::access_width;
@@ -72,13 +71,8 @@ impl<H: Hooks> Lower<'_, H> {
         let ptrs = self.regs(op.ptr(m))?;
         let mask = op.mask(m).map(|v| self.regs(v)).transpose()?;
         let other = op.other(m).map(|v| self.regs(v)).transpose()?;
-        let mut hints = LoadHints {
-            volatile: op.is_volatile(m),
-            cache: op.cache(m),
-            evict: op.evict(m),
-            early: false,
-            unseen: false,
-        };
+        let mut hints =
+            LoadHints { volatile: op.is_volatile(m), cache: op.cache(m), evict: op.evict(m), early: false };
         if !m.is_tensor(self.value_ty(result)) {
             let words = Words::of(1, bits);
             let pred = mask.map(|p| p[0]);
@@ -97,7 +91,6 @@ impl<H: Hooks> Lower<'_, H> {
             .ok_or_else(|| self.error("internal: the layout has no vectors of the promised width"))?;
         // A thread that loads once has nothing else to wait with, so that its load should begin when it can.
         hints.early = groups.len() == 1 && !is_in_loop(m, self.op);
-        hints.unseen = m.op_attr(op.0, marks::UNSEEN).is_some();
         // All loads first: what unpacks a word would stand between them, and the assembler keeps to the order it sees.
         let mut all = Vec::with_capacity(groups.len());
         for group in &groups {

@@ -361,7 +361,7 @@ crate::dialect! {
         index(Aligned)
         types(Each("ptr", Ptr), Is("mask", Mask("ptr")), Is("other", Loaded("ptr")), Is("result", Loaded("ptr")))
         effects(READ, OTHER.when("isVolatile"))
-        marks(VEC, VEC_AXIS, ASYNC, COPY, UNSEEN)
+        marks(VEC, VEC_AXIS, ASYNC, COPY)
         format "$ptr (`,` $mask^)? (`,` $other^)? oilist(`cacheModifier` `=` $cacheModifier | `evictionPolicy` `=` $evictionPolicy) attr-dict `:` type($ptr)"
     }
 

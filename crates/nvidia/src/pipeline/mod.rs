@@ -25,7 +25,7 @@ use tilewright_passes::transform::{
     allocate_shared, arrange_buffers, assign_layouts, async_loads, decompose_scaled_dots, early_commits,
     explain_dots, fill_rings, global_barriers, inline_calls, legalize_dots, lower_descriptors, lower_rings,
     membar, named_barriers, order_rings, persistent_programs, raise_to_descriptors, sink_lane_sums,
-    sink_pointers, software_pipeline, unroll_loops, unseen_lanes, user_copies,
+    sink_pointers, software_pipeline, unroll_loops, user_copies,
 };
 
 /// Each pass, and why it stands where it does.
@@ -153,6 +153,5 @@ pub static PASSES: &[Row] = &[
     Row { pass: allocate_shared::PASS, why: "buffers and scratch are final: their offsets" },
     Row { pass: membar::PASS, why: "barriers depend on which buffers lie in the same place" },
     Row { pass: global_barriers::PASS, why: "most of what it looks for membar's barriers have settled" },
-    Row { pass: unseen_lanes::PASS, why: "what loads are used for is final; it moves nothing" },
     Row { pass: launch_bounds::PASS, why: "last: it reads how loads are lowered, and changes nothing else" },
 ];

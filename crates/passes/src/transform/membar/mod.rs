@@ -6,7 +6,7 @@
 //!
 //! The state is the list of byte ranges read and written since the last barrier. Loops are walked until the state at
 //! their head no longer grows. What only the iterations' reading of what came before the loop wants stands before the loop: that is
-//! tried out, on a copy.
+//! tried out, and taken away again.
 //!
 //! - An operation with scratch contains a barrier between its writes and its reads: what came before it is settled by
 //!   that one, and its own reads are what remains. One within warps has barriers of warps inside (`lower`): its scratch
@@ -45,6 +45,7 @@ mod state;
 mod touches;
 mod turns;
 
+use rustc_hash::FxHashSet;
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
 use tilewright_ir::effects::is_pure;
 use tilewright_ir::marks;
@@ -237,18 +238,12 @@ fn settle_before(module: &mut Module, l: Op, state: &mut State) {
     if state.on_trial || !state.concerns(module.all_ops(l).into_iter().map(|op| touches(module, op))) {
         return;
     }
-    let inside = module.all_ops(l).len();
-    let placed = |entry: &State| {
-        let (mut trial, mut state) = (module.clone(), State { on_trial: true, ..entry.clone() });
-        loop_ops(&mut trial, l, &mut state);
-        trial.all_ops(l).len() - inside
-    };
     let mut settled = state.clone();
     settled.settle();
     let mut fenced = settled.clone();
     fenced.unfenced.clear();
     fenced.loaded.clear();
-    let (now, by_barrier, by_both) = (placed(state), placed(&settled), placed(&fenced));
+    let [now, by_barrier, by_both] = [&*state, &settled, &fenced].map(|entry| tried_out(module, l, entry));
     let mut b = Builder::before(module, l);
     if by_both < by_barrier {
         ttng::FenceAsyncShared::build(&mut b, false);
@@ -259,6 +254,22 @@ fn settle_before(module: &mut Module, l: Op, state: &mut State) {
         return;
     }
     ttg::Barrier::build(&mut b);
+}
+
+/// How many operations a loop wants if it begins in a state; what is placed for it is taken away again.
+fn tried_out(module: &mut Module, l: Op, entry: &State) -> usize {
+    let before: FxHashSet<Op> = module.all_ops(l).into_iter().collect();
+    let waits = before.iter().filter_map(|&op| ttng::TmaStoreWait::cast(module, op));
+    let pendings: Vec<(Op, i32)> = waits.map(|wait| (wait.0, wait.pendings(module))).collect();
+    loop_ops(module, l, &mut State { on_trial: true, ..entry.clone() });
+    let placed: Vec<Op> = module.all_ops(l).into_iter().filter(|op| !before.contains(op)).collect();
+    for &op in &placed {
+        module.erase_op(op);
+    }
+    for (wait, pendings) in pendings {
+        module.set_i32_attr(wait, "pendings", pendings);
+    }
+    placed.len()
 }
 
 /// The branches of an `scf.if`: what is pending behind it is what is in any of them.
