@@ -1,6 +1,7 @@
 """Kernels as Python objects: hooks around their launches, copies, pickles."""
 
 import copy
+import gc
 import linecache
 import pickle
 
@@ -145,3 +146,22 @@ def test_what_exec_runs_has_its_source_in_linecache(monkeypatch):
     monkeypatch.setitem(linecache.cache, "<given>", (len(text), None, text.splitlines(True), "<given>"))
     names["given"][(1,)](x, 3)
     assert x[0] == 3 and names["given"].src.startswith("def given")
+
+
+@triton.jit
+def number(out, N: tl.constexpr):
+    tl.store(out, N)
+
+
+def test_kernels_are_made_while_python_collects():
+    """A collection begins while a kernel is made of which there is nothing yet (it ended the process)."""
+    out, others = np.zeros(1, np.int32), []
+    before = gc.get_threshold()
+    gc.set_threshold(1)
+    try:
+        for n in range(20):
+            others += [{} for _ in range(100)]  # none of the dictionaries that Python has in store is left
+            number[(1,)](out, N=n)
+            assert out[0] == n
+    finally:
+        gc.set_threshold(*before)

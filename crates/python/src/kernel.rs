@@ -79,6 +79,13 @@ struct Loaded {
     _module: Module,
 }
 
+/// The Python objects that a kernel holds.
+struct Held {
+    captures: Captures,
+    /// What Python keeps with the kernel: the function it was made of, the constants that are compiled in, …
+    kept: Py<PyDict>,
+}
+
 /// A kernel compiled for one set of argument types, constants and options. Programs may put attributes of their own on it, as
 /// TorchInductor does.
 #[pyclass(frozen, dict, weakref, module = "tilewright._tilewright")]
@@ -88,9 +95,9 @@ pub struct CompiledKernel {
     pub params: Arc<Params>,
     /// How each parameter entered the compilation.
     pub specs: Vec<Spec>,
-    captures: Captures,
-    /// What Python keeps with the kernel: the function it was made of, the constants that are compiled in, …
-    kept: Py<PyDict>,
+    /// Always there, but to the collector: Python 3.11 makes the attributes' dictionary, and may collect meanwhile, when it has the kernel in its
+    /// list already and all of it is zeros. A box that is not there is zeros, too.
+    held: Option<Box<Held>>,
     loaded: OnceLock<Loaded>,
     /// The tensor maps of the last launch.
     pub last_maps: crate::tensor_map::LastMaps,
@@ -112,12 +119,16 @@ impl CompiledKernel {
             backend,
             params,
             specs,
-            captures,
-            kept,
+            held: Some(Box::new(Held { captures, kept })),
             loaded: OnceLock::new(),
             last_maps: crate::tensor_map::LastMaps::default(),
             report: Mutex::default(),
         }
+    }
+
+    #[inline]
+    fn held(&self) -> &Held {
+        self.held.as_deref().expect("a kernel that is made")
     }
 
     /// The options that it was compiled with, and is launched with.
@@ -141,7 +152,7 @@ impl CompiledKernel {
     /// An error when a captured value has changed since the kernel was compiled.
     #[inline]
     pub fn check_captured(&self, py: Python<'_>) -> PyResult<()> {
-        self.captures.check(py)
+        self.held().captures.check(py)
     }
 
     /// The function on the GPU; the code is loaded at the first call.
@@ -322,7 +333,7 @@ impl CompiledKernel {
     /// What Python keeps with the kernel.
     #[getter]
     fn _kept(&self, py: Python<'_>) -> Py<PyDict> {
-        self.kept.clone_ref(py)
+        self.held().kept.clone_ref(py)
     }
 
     /// The options that it was compiled with, by name.
@@ -378,8 +389,9 @@ impl CompiledKernel {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.kept)?;
-        self.captures.traverse(&visit)
+        let Some(held) = &self.held else { return Ok(()) };
+        visit.call(&held.kept)?;
+        held.captures.traverse(&visit)
     }
 
     fn __repr__(&self) -> String {
