@@ -157,10 +157,10 @@ def test_kernels_are_made_while_python_collects():
     """A collection begins while a kernel is made of which there is nothing yet (it ended the process)."""
     out, others = np.zeros(1, np.int32), []
     before = gc.get_threshold()
-    gc.set_threshold(1)
     try:
-        for n in range(20):
+        for n in range(40):
             others += [{} for _ in range(100)]  # none of the dictionaries that Python has in store is left
+            gc.set_threshold(1 + n % 9)  # one of these collects where the kernel's own is made
             number[(1,)](out, N=n)
             assert out[0] == n
     finally:
