@@ -221,13 +221,7 @@ impl JitBase {
         let (text, first) = match replaced {
             Some(source) => source,
             None => {
-                let inspect = py.import(intern!(py, "inspect"))?;
-                let lines = inspect.call_method1("getsourcelines", (function,)).map_err(|error| {
-                    pyo3::exceptions::PyOSError::new_err(format!(
-                        "the source of kernel {name} cannot be read ({error}): define kernels in a file (or a notebook \
-                         cell); what exec() runs needs its lines in linecache.cache, under the name it was compiled with"
-                    ))
-                })?;
+                let lines = py.import("tilewright.runtime.jit")?.call_method1("source_lines", (function,))?;
                 let (lines, first): (Vec<String>, u32) = lines.extract()?;
                 (lines.concat(), first)
             }

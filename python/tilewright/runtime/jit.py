@@ -312,12 +312,12 @@ class JITFunction(JitBase, KernelInterface[K]):
     @cached_property
     def raw_src(self) -> list[str]:
         """The source lines, decorators included."""
-        return _source_lines(self.fn)[0]
+        return source_lines(self.fn)[0]
 
     @cached_property
     def starting_line_number(self) -> int:
         """The line of the file on which :attr:`raw_src` starts."""
-        return _source_lines(self.fn)[1]
+        return source_lines(self.fn)[1]
 
     @cached_property
     def _def(self) -> tuple[str, int]:
@@ -678,7 +678,8 @@ def _named(module: str, qualname: str) -> JITFunction:
     return found
 
 
-def _source_lines(fn) -> tuple[list[str], int]:
+def source_lines(fn) -> tuple[list[str], int]:
+    """A Python function's source lines, decorators included, and the number of the first; OSError, with what to do, where there are none."""
     try:
         return inspect.getsourcelines(fn)
     except OSError as error:
@@ -690,7 +691,7 @@ def _source_lines(fn) -> tuple[list[str], int]:
 
 def definition(fn) -> tuple[str, int]:
     """A Python function's source, dedented, from ``def`` on, and the number of its first line."""
-    lines, first = _source_lines(fn)
+    lines, first = source_lines(fn)
     lines = textwrap.dedent("".join(lines)).splitlines(keepends=True)
     start = next((i for i, line in enumerate(lines) if line.startswith(("def ", "async def "))), 0)
     return "".join(lines[start:]), first + start

@@ -142,13 +142,13 @@ fn fence(module: &mut Module, block: Block, written: bool, insert: bool) -> Fenc
                 let blocks = inner_blocks(module, op);
                 let mut before = now.written;
                 if kind != scf::Kind::If {
-                    if before && only_for_what_came_before(module, &blocks) {
+                    // What its blocks write, and want fences for, if nothing has been written before them.
+                    let own = looked_through(module, &blocks, false);
+                    let quiet = !own.written && !own.any;
+                    if before && quiet && looked_through(module, &blocks, true).any {
                         now.place(module, op, insert);
                     }
-                    before = now.written;
-                    for &b in &blocks {
-                        before |= fence(module, b, before, false).written;
-                    }
+                    before = now.written || own.written;
                 }
                 for b in blocks {
                     now.join(fence(module, b, before, insert));
@@ -184,17 +184,13 @@ impl Fenced {
     }
 }
 
-/// Whether the blocks of a loop want fences for what was written before the loop, and none for what they write.
-fn only_for_what_came_before(module: &mut Module, blocks: &[Block]) -> bool {
-    let mut walk = |written| {
-        let mut all = Fenced { written, any: false };
-        for &b in blocks {
-            all.join(fence(module, b, all.written, false));
-        }
-        all
-    };
-    let alone = walk(false);
-    !alone.written && !alone.any && walk(true).any
+/// What a walk of blocks finds, one behind the other, that puts no fences.
+fn looked_through(module: &mut Module, blocks: &[Block], written: bool) -> Fenced {
+    let mut all = Fenced { written, any: false };
+    for &b in blocks {
+        all.join(fence(module, b, all.written, false));
+    }
+    all
 }
 
 /// Whether an operation writes to shared memory through pointers.

@@ -92,7 +92,6 @@ struct Expander<'m> {
     /// The loop around, if the pipeline runs on through its iterations.
     outer: Option<Outer>,
     counting: Counting,
-    counting_outside: Option<Counting>,
 }
 
 /// An iteration: that of the number `value`, so many behind another one.
@@ -103,6 +102,24 @@ struct Iteration {
     ahead: u32,
     /// Whether that one is of the loop itself; otherwise it is the first, which may not run.
     runs: bool,
+}
+
+impl Iteration {
+    /// Whether it is one of a loop of these bounds.
+    fn is_inside(
+        self,
+        m: &mut Module,
+        counting: Counting,
+        (l, bounds): (scf::For, [Value; 3]),
+        anchor: Op,
+    ) -> Value {
+        if self.runs {
+            counting.is_inside(m, (l, anchor), (self.from, self.value), self.ahead)
+        } else {
+            let mut b = Builder::before(m, anchor);
+            counting.is_inside_from_first(&mut b, (bounds, self.value), self.ahead)
+        }
+    }
 }
 
 /// The bounds of the loop.
@@ -167,10 +184,8 @@ impl<'m> Expander<'m> {
         if split {
             fields.into_iter().chain(blocks.fields()).for_each(|field| membar::leave_alone(m, field));
         }
-        let counting_outside = outer.as_ref().map(|outer| Counting::of(m, outer.l));
         Expander {
             counting: Counting::of(m, l),
-            counting_outside,
             args: m.block_args(body).to_vec(),
             yielded: m.last_op(body).expect("a loop body ends with a yield"),
             m,
@@ -358,15 +373,9 @@ impl<'m> Expander<'m> {
     /// The bounds of the loop in the iteration `at` of the loop around, and what they and the copies need.
     fn bounds_in(&mut self, outer: &Outer, anchor: Op, at: Iteration, bounds: &Bounds) -> Bounds {
         let outside = outer.values_at(self.m, anchor, at.value);
-        let runs = match self.counting_outside.filter(|_| at.runs) {
-            Some(counting) => counting.is_inside(self.m, (outer.l, anchor), (at.from, at.value), at.ahead),
-            None => {
-                let mut b = Builder::before(self.m, anchor);
-                let end = outer.l.upper_bound(b.module);
-                arith::Cmpi::build(&mut b, at.value, end, arith::CmpIPredicate::Slt, Type::I1)
-                    .result(b.module)
-            }
-        };
+        let l = outer.l;
+        let of_outer = [l.lower_bound(self.m), l.upper_bound(self.m), l.step(self.m)];
+        let runs = at.is_inside(self.m, outer.counting, (l, of_outer), anchor);
         let mapped = |v: Value| *outside.get(&v).unwrap_or(&v);
         Bounds {
             lower: mapped(bounds.lower),
@@ -543,14 +552,8 @@ impl<'m> Expander<'m> {
     }
 
     fn is_inside(&mut self, anchor: Op, at: Iteration, bounds: &Bounds) -> Value {
-        let counting = self.counting;
-        let inside = if at.runs {
-            counting.is_inside(self.m, (self.l, anchor), (at.from, at.value), at.ahead)
-        } else {
-            let bounds = [bounds.lower, bounds.upper, bounds.step];
-            let mut b = Builder::before(self.m, anchor);
-            counting.is_inside_from_first(&mut b, (bounds, at.value), at.ahead)
-        };
+        let of_loop = [bounds.lower, bounds.upper, bounds.step];
+        let inside = at.is_inside(self.m, self.counting, (self.l, of_loop), anchor);
         let mut b = Builder::before(self.m, anchor);
         match bounds.runs {
             Some(runs) => arith::Andi::build(&mut b, inside, runs).result(b.module),

@@ -33,6 +33,7 @@ use tilewright_ir::{Block, Module, Op, Value};
 
 use super::backward_slice::Slice;
 use super::schedule::Schedule;
+use crate::analysis::counting::Counting;
 use crate::analysis::global_bases::GlobalBases;
 use crate::analysis::{scope, scratch, waiting};
 use crate::hopper::tma;
@@ -42,6 +43,8 @@ use crate::transform::allocate_shared::buffer_bytes;
 pub struct Outer {
     /// The loop.
     pub l: scf::For,
+    /// What is known of its numbers.
+    pub counting: Counting,
     body: Block,
     /// What the copies need of an iteration, in program order.
     ops: Vec<Op>,
@@ -88,7 +91,7 @@ impl Outer {
             return None;
         }
         let ops = m.block_ops(body).filter(|op| slice.ops.contains(op)).collect();
-        Some(Outer { l: outer, body, ops })
+        Some(Outer { l: outer, counting: Counting::of(m, outer), body, ops })
     }
 
     /// The number of the iteration.
