@@ -174,6 +174,11 @@ fn fold_int_binary(m: &mut Module, kind: arith::Kind, a: Value, b: Value, ty: Ty
         }
         K::Muli if ca == Some(1) && bits > 1 => value(b),
         K::Muli | K::Andi if cb == Some(0) || ca == Some(0) => folded(m, zero, ty),
+        // Nothing is lost where a multiple is divided: x / c * c is x.
+        K::Muli => match arith::Divsi::of(m, a) {
+            Some(div) if int(m, div.rhs(m)) == cb && is_multiple(m, div.lhs(m), cb?) => value(div.lhs(m)),
+            _ => None,
+        },
         K::Remsi | K::Remui if cb == Some(1) && bits > 1 => folded(m, zero, ty),
         K::Andi if cb == ones => value(a),
         K::Andi if ca == ones => value(b),
@@ -181,6 +186,16 @@ fn fold_int_binary(m: &mut Module, kind: arith::Kind, a: Value, b: Value, ty: Ty
         K::Andi | K::Ori | K::Minsi | K::Maxsi | K::Minui | K::Maxui if a == b => value(a),
         _ => None,
     }
+}
+
+/// Whether a number is made as a multiple of a power of two, which it stays where it overflows.
+fn is_multiple(m: &Module, value: Value, of: i64) -> bool {
+    let power = of > 0 && of & (of - 1) == 0;
+    if let Some(n) = int(m, value) {
+        return power && n % of == 0;
+    }
+    let factors = arith::Muli::of(m, value).map(|mul| [mul.lhs(m), mul.rhs(m)]);
+    power && factors.is_some_and(|factors| factors.iter().any(|&v| int(m, v).is_some_and(|n| n % of == 0)))
 }
 
 fn int_binary(kind: arith::Kind, x: i64, y: i64, bits: u32) -> Option<i64> {

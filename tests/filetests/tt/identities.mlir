@@ -30,6 +30,20 @@ tt.func @floats(%x: f32, %h: f16) -> (f32, f32, f32, f32, f16) {
   %5 = arith.truncf %4 : f32 to f16
   tt.return %0, %1, %2, %3, %5 : f32, f32, f32, f32, f16
 }
+// A multiple of a power of two is one where it overflows, too; one of 96 is not.
+tt.func @multiples(%x: i32) -> (i32, i32, i32) {
+  %c64 = arith.constant 64 : i32
+  %c96 = arith.constant 96 : i32
+  %c192 = arith.constant 192 : i32
+  %0 = arith.muli %x, %c192 : i32
+  %1 = arith.divsi %0, %c64 : i32
+  %2 = arith.muli %1, %c64 : i32
+  %3 = arith.divsi %0, %c96 : i32
+  %4 = arith.muli %3, %c96 : i32
+  %5 = arith.divsi %x, %c64 : i32
+  %6 = arith.muli %5, %c64 : i32
+  tt.return %2, %4, %6 : i32, i32, i32
+}
 
 // OUTPUT
 // module {
@@ -43,5 +57,16 @@ tt.func @floats(%x: f32, %h: f16) -> (f32, f32, f32, f32, f16) {
 //     %cst = arith.constant 0.000000e+00 : f32
 //     %0 = arith.addf %arg0, %cst : f32
 //     tt.return %0, %arg0, %arg0, %arg0, %arg1 : f32, f32, f32, f32, f16
+//   }
+//   tt.func @multiples(%arg0: i32) -> (i32, i32, i32) {
+//     %c64_i32 = arith.constant 64 : i32
+//     %c96_i32 = arith.constant 96 : i32
+//     %c192_i32 = arith.constant 192 : i32
+//     %0 = arith.muli %arg0, %c192_i32 : i32
+//     %1 = arith.divsi %0, %c96_i32 : i32
+//     %2 = arith.muli %1, %c96_i32 : i32
+//     %3 = arith.divsi %arg0, %c64_i32 : i32
+//     %4 = arith.muli %3, %c64_i32 : i32
+//     tt.return %0, %2, %4 : i32, i32, i32
 //   }
 // }

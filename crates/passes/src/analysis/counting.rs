@@ -46,6 +46,8 @@ pub struct Counting {
     step: Option<i128>,
     /// Whether the number behind the last is the end: steps are a power of two, of which both bounds are multiples.
     exact: bool,
+    /// Whether there is no second iteration.
+    once: bool,
 }
 
 impl Counting {
@@ -71,6 +73,7 @@ impl Counting {
             step == 1
                 || step > 0 && step & (step - 1) == 0 && is_multiple(lower, step) && is_multiple(upper, step)
         });
+        let once = step.is_some_and(|step| is_at_most_once(m, &affine, (lower, upper), step));
         Counting {
             last,
             end: greatest(end),
@@ -79,7 +82,13 @@ impl Counting {
             end_not_negative: end.low >= 0,
             step: step.map(i128::from),
             exact,
+            once,
         }
+    }
+
+    /// Whether there is no second iteration, whatever the numbers are.
+    pub fn is_at_most_once(&self) -> bool {
+        self.once
     }
 
     /// How to ask at an iteration of which it is known that it runs.
@@ -165,6 +174,19 @@ impl Counting {
             }
         }
     }
+}
+
+/// Whether a loop ends at its first number and a step at most: that may overflow, and be below the first one then.
+fn is_at_most_once(m: &Module, affine: &Affine<'_>, (lower, upper): (Value, Value), step: i64) -> bool {
+    // Sums of wider numbers may be of narrower ones that have overflowed.
+    if m.bits(m.value_type(upper)) > 32 {
+        return false;
+    }
+    let far = affine.scalar(upper).plus(&affine.scalar(lower), -1).constant();
+    far.is_some_and(|far| (0..=step).contains(&far))
+        || arith::Minsi::of(m, upper).is_some_and(|min| {
+            [min.lhs(m), min.rhs(m)].iter().any(|&end| is_at_most_once(m, affine, (lower, end), step))
+        })
 }
 
 /// `upper - ahead * step`, and the first number of the type where that is less.

@@ -219,6 +219,13 @@ impl Late {
             module.erase_op(op);
         }
         sink(module, body, end, done, left);
+        if counting.is_at_most_once() {
+            let (results, init) = (module.results(l.0).to_vec(), l.init(module).to_vec());
+            for (&r, &v) in results.iter().zip(&init) {
+                module.replace_all_uses(r, v);
+            }
+            module.erase_op(l.0);
+        }
     }
 
     /// The unit with other operands, before `anchor`; the dot's result.
