@@ -164,7 +164,7 @@ pub fn plan_conversion_with(
             let from = src.rep_of(&dst.rep_coord(rep));
             (from * src.unit_registers(), rep * dst.unit_registers())
         });
-        let plan = ShufflePlan { reps: reps.collect(), ..plan };
+        let plan = ShufflePlan { reps: reps.collect(), ..plan }.in_words(elem_bits);
         if options.shuffles == ShuffleUse::Always
             || shuffle_cost(&plan, elem_bits) <= shared_cost(&shared, src, dst, elem_bits)
         {

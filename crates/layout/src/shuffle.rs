@@ -84,6 +84,8 @@ pub struct ShuffleRound {
 /// A conversion within each warp. It is made for one unit and done for each repeat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShufflePlan {
+    /// Registers that follow each other and stay together, as one word: all that is said of registers here is said of such words.
+    pub per_word: u32,
     /// Registers of a unit of the source.
     pub src_registers: u32,
     /// Registers of a unit of the result.
@@ -101,6 +103,7 @@ pub struct ShufflePlan {
 impl ShufflePlan {
     /// 32-bit shuffle instructions that the plan needs, when rounds that ask the same lane share one.
     pub fn num_shuffles(&self, elem_bits: u32) -> u32 {
+        let elem_bits = elem_bits * self.per_word;
         let per_word = (32 / elem_bits.max(8)).max(1);
         let words = elem_bits.div_ceil(32).max(1);
         let mut count = 0;
@@ -114,10 +117,47 @@ impl ShufflePlan {
 
     /// Select instructions that the plan needs.
     pub fn num_selects(&self, elem_bits: u32) -> u32 {
-        let words = elem_bits.div_ceil(32).max(1);
+        let words = (elem_bits * self.per_word).div_ceil(32).max(1);
         let unit = self.pre.len() as u32 * self.src_registers + self.post.len() as u32 * self.dst_registers;
         unit * words * self.reps.len() as u32
     }
+
+    /// The same with words of up to 32 bits, of as many elements as stay together.
+    pub(crate) fn in_words(mut self, elem_bits: u32) -> Self {
+        while (8..32).contains(&(elem_bits * self.per_word))
+            && let Some(pairs) = self.in_pairs()
+        {
+            self = pairs;
+        }
+        self
+    }
+
+    /// The same of pairs of registers, if none is taken apart.
+    fn in_pairs(&self) -> Option<Self> {
+        let halves = |steps: &[SelectStep]| -> Option<Vec<SelectStep>> {
+            steps.iter().map(|s| Some(SelectStep { mask: half(s.mask)?, ..*s })).collect()
+        };
+        let rounds = self.rounds.iter().filter(|round| round.dst % 2 == 0).map(|low| {
+            let high = self.rounds.iter().find(|round| round.dst == low.dst + 1)?;
+            (high.src == low.src + 1 && high.from == low.from).then_some(())?;
+            Some(ShuffleRound { src: half(low.src)?, dst: low.dst / 2, from: low.from.clone() })
+        });
+        let reps = self.reps.iter().map(|&(from, to)| Some((half(from)?, half(to)?)));
+        Some(ShufflePlan {
+            per_word: 2 * self.per_word,
+            src_registers: half(self.src_registers)?,
+            dst_registers: half(self.dst_registers)?,
+            reps: reps.collect::<Option<_>>()?,
+            pre: halves(&self.pre)?,
+            rounds: rounds.collect::<Option<_>>()?,
+            post: halves(&self.post)?,
+        })
+    }
+}
+
+/// Half of an even number.
+fn half(n: u32) -> Option<u32> {
+    (n % 2 == 0).then_some(n / 2)
 }
 
 /// Where the elements of a result lie in the source.
@@ -235,6 +275,7 @@ impl Source {
         rounds.sort_by_key(|r| (r.from.constant, r.dst));
         let no_warp = SmallVec::<[u32; 8]>::from_elem(0, self.warp.len());
         Some(ShufflePlan {
+            per_word: 1,
             src_registers,
             dst_registers: 1 << self.register.len(),
             reps: vec![(0, 0)],

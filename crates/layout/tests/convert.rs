@@ -194,6 +194,25 @@ fn a_transposed_slice_is_shuffled() {
     assert!(matches!(plan, ConversionPlan::WarpShuffle(_)), "{plan:?}");
 }
 
+/// What a thread has of a row in words stays in words: two halves, or four bytes, are selected and moved at once.
+#[test]
+fn shuffles_move_words() {
+    let product = (mma([4, 1]), blocked([1, 8], [16, 2], [4, 1], [1, 0]));
+    let bytes = (blocked([1, 8], [8, 4], [4, 1], [1, 0]), blocked([2, 4], [4, 8], [4, 1], [1, 0]));
+    for ((src, dst), elem_bits, per_word) in
+        [(&product, 8, 2), (&product, 16, 2), (&product, 32, 1), (&bytes, 8, 4), (&bytes, 16, 2)]
+    {
+        check(src, dst, &[64, 32], elem_bits);
+        let [from, to] = [src, dst].map(|e| TileLayout::new(e, &[64, 32]).unwrap());
+        let options = ConversionOptions { shuffles: ShuffleUse::Always, ..Default::default() };
+        let plan = plan_conversion_with(&from, &to, elem_bits, options).unwrap();
+        let ConversionPlan::WarpShuffle(plan) = plan else { panic!("{plan:?}") };
+        assert_eq!(plan.per_word, per_word, "{elem_bits} bits");
+        let steps = (plan.pre.len() + plan.post.len()) as u32;
+        assert_eq!(plan.num_selects(elem_bits), steps * to.num_registers() / per_word);
+    }
+}
+
 /// Round trips between layouts in common use have no bank conflicts and keep 16-byte vectors where both sides have them.
 #[test]
 fn round_trips_have_no_conflicts() {

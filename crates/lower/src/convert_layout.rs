@@ -28,7 +28,31 @@ impl<H: Hooks> Lower<'_, H> {
 
     // ---- shuffles --------------------------------------------------------------------------------------------------
 
-    fn convert_by_shuffles(&mut self, plan: &ShufflePlan, regs: &Regs) -> Vec<Value> {
+    fn convert_by_shuffles(&mut self, plan: &ShufflePlan, regs: &[Value]) -> Vec<Value> {
+        if plan.per_word == 1 {
+            return self.shuffle_registers(plan, regs);
+        }
+        let ty = self.b.ty(regs[0]);
+        let bits = memory_bits(ty);
+        let words: Vec<Value> = regs
+            .chunks(plan.per_word as usize)
+            .map(|chunk| {
+                let ints: Vec<Value> = chunk.iter().map(|&v| self.as_int(v)).collect();
+                let word = self.pack_word(&ints);
+                self.b.bitcast(word, Ty::scalar(int_of(bits * plan.per_word)))
+            })
+            .collect();
+        let moved = self.shuffle_registers(plan, &words);
+        let memory = Ty::scalar(int_of(bits));
+        let pieces = moved
+            .into_iter()
+            .flat_map(|word| self.unpack_word(word, memory, plan.per_word))
+            .collect::<Vec<_>>();
+        pieces.into_iter().map(|piece| self.from_int(piece, ty)).collect()
+    }
+
+    /// A plan on registers of one word, or less, each.
+    fn shuffle_registers(&mut self, plan: &ShufflePlan, regs: &[Value]) -> Vec<Value> {
         let mut out: Vec<Option<Value>> = vec![None; plan.reps.len() * plan.dst_registers as usize];
         for &(from, to) in &plan.reps {
             let source = &regs[from as usize..(from + plan.src_registers) as usize];

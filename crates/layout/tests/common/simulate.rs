@@ -20,7 +20,7 @@ fn values(tile: &TileLayout, warps: u32, number: impl Fn(&[u32]) -> u32) -> Valu
         .collect()
 }
 
-fn run_selects(steps: &[SelectStep], values: &mut Vec<Option<u32>>, lane: u32, warp: u32) {
+fn run_selects<T: Copy>(steps: &[SelectStep], values: &mut Vec<T>, lane: u32, warp: u32) {
     for step in steps {
         if step.condition.holds(lane, warp) {
             *values = (0..values.len()).map(|i| values[i ^ step.mask as usize]).collect();
@@ -37,13 +37,14 @@ fn run_shuffles(plan: &ShufflePlan, src: &Values, dst_registers: u32) -> Values 
                 .iter()
                 .enumerate()
                 .map(|(lane, regs)| {
-                    let mut v = regs[from as usize..(from + plan.src_registers) as usize].to_vec();
+                    let words: Vec<_> = regs.chunks(plan.per_word as usize).collect();
+                    let mut v = words[from as usize..(from + plan.src_registers) as usize].to_vec();
                     run_selects(&plan.pre, &mut v, lane as u32, warp as u32);
                     v
                 })
                 .collect();
             for (lane, registers) in out[warp].iter_mut().enumerate() {
-                let mut got = vec![None; plan.dst_registers as usize];
+                let mut got: Vec<&[Option<u32>]> = vec![&[]; plan.dst_registers as usize];
                 for round in &plan.rounds {
                     let ask = round.from.at(lane as u32, warp as u32);
                     if let Some(c) = round.from.as_xor() {
@@ -52,7 +53,9 @@ fn run_shuffles(plan: &ShufflePlan, src: &Values, dst_registers: u32) -> Values 
                     got[round.dst as usize] = offered[ask as usize][round.src as usize];
                 }
                 run_selects(&plan.post, &mut got, lane as u32, warp as u32);
-                registers[to as usize..(to + plan.dst_registers) as usize].copy_from_slice(&got);
+                let first = (to * plan.per_word) as usize;
+                let got = got.concat();
+                registers[first..first + got.len()].copy_from_slice(&got);
             }
         }
     }
