@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use crate::access::{Access, SharedAccess};
 use crate::banks::wavefronts;
@@ -113,6 +113,9 @@ impl Default for ConversionOptions {
         }
     }
 }
+
+/// The scratch of a conversion within warps that goes in rounds: with more memory there are fewer barriers, but a ring of copies may lose a slot.
+const IN_WARP_AT_ONCE: u32 = 16 << 10;
 
 /// Plans the conversion of a tensor of `elem_bits`-bit elements from `src` to `dst`.
 ///
@@ -257,6 +260,12 @@ fn round_trip(
     let same_units = src.unit() == dst.unit() && src.reps() == dst.reps();
     let most = if in_warp.is_some() { options.max_scratch_in_warp } else { options.max_scratch_bytes }.max(1);
     let reused = same_units && num_units > 1 && unit_bytes * num_units > most;
+    let held = match reused {
+        true => {
+            held_at_once(&counts, if in_warp.is_some() { IN_WARP_AT_ONCE.min(most) } else { 0 } / unit_bytes)
+        }
+        false => counts.clone(),
+    };
     let split = if same_units && (reused || num_units == 1) {
         let want = unit_bytes.div_ceil(most).next_power_of_two();
         split_registers(src, dst, log2(want))
@@ -280,12 +289,12 @@ fn round_trip(
     let mut best: Option<(u64, SharedPlan)> = None;
     for (writer, vector, by_matrices) in straight.chain(rows.into_iter().map(|(l, v)| (l, v, true))) {
         let linear = swizzle(&writer, &b, elem_bits, &vector, &split.directions);
-        let scratch = SharedLayout::scratch(src.shape(), linear, &counts, reused);
+        let scratch = SharedLayout::scratch(src.shape(), linear, &counts, &held);
         let store = SharedAccess::new(src, &scratch, elem_bits)?;
         let load = SharedAccess::new(dst, &scratch, elem_bits)?;
         let matrices = if by_matrices { MatrixAccess::new(src, &scratch, elem_bits) } else { None };
         let in_rounds = |m: &MatrixAccess| {
-            let part = |&r: &u32| round_of(src, &split.src_bits, reused, r);
+            let part = |&r: &u32| round_of(src, &split.src_bits, &held, r);
             m.instructions.iter().all(|i| i.registers.iter().all(|r| part(r) == part(&i.registers[0])))
         };
         if by_matrices && !matrices.as_ref().is_some_and(in_rounds) {
@@ -308,8 +317,8 @@ fn round_trip(
         }
     }
     let (_, mut plan) = best.expect("there is at least one candidate");
-    let stored = |r: u32| round_of(src, &split.src_bits, reused, r);
-    let loaded = |r: u32| round_of(dst, &split.dst_bits, reused, r);
+    let stored = |r: u32| round_of(src, &split.src_bits, &held, r);
+    let loaded = |r: u32| round_of(dst, &split.dst_bits, &held, r);
     let stores = match &mut plan.matrices {
         Some(m) => in_order(&mut m.instructions, |i| stored(i.registers[0])),
         None => in_order(&mut plan.store.accesses, |x| stored(x.registers[0])),
@@ -321,12 +330,21 @@ fn round_trip(
     Ok(plan)
 }
 
+/// How many units along each axis go through the scratch at once, of at most so many: whole rounds along the last axis, one otherwise.
+fn held_at_once(counts: &[u32], most: u32) -> Coord {
+    let mut held: Coord = smallvec![1; counts.len()];
+    if let (Some(held), Some(&count)) = (held.last_mut(), counts.last()) {
+        *held = count.div_ceil(count.div_ceil(most.clamp(1, count)));
+    }
+    held
+}
+
 /// The round in which a register is moved, in the order of the rounds.
-fn round_of(tile: &TileLayout, bits: &[u32], reused: bool, register: u32) -> (Coord, u32) {
+fn round_of(tile: &TileLayout, bits: &[u32], held: &[u32], register: u32) -> (Coord, u32) {
     let in_unit = register % tile.unit_registers();
     let part = bits.iter().enumerate().fold(0, |k, (i, &bit)| k | (in_unit >> bit & 1) << i);
-    let rep = if reused { tile.rep_coord(register / tile.unit_registers()) } else { Coord::new() };
-    (rep, part)
+    let rep = tile.rep_coord(register / tile.unit_registers());
+    (rep.iter().zip(held).zip(tile.unit()).map(|((at, held), unit)| at / unit / held).collect(), part)
 }
 
 /// Sorts accesses by their rounds, and gives the accesses of each.
@@ -379,7 +397,7 @@ fn in_rows(src: &TileLayout, dst: &TileLayout, elem_bits: u32) -> Result<SharedP
         .rev()
         .map(|d| LinearLayout::identity(unit[d], Dim::Axis(d as u8), Dim::Offset))
         .fold(LinearLayout::empty(), |all, axis| all.product(&axis));
-    let scratch = SharedLayout::scratch(src.shape(), linear, &counts, false);
+    let scratch = SharedLayout::scratch(src.shape(), linear, &counts, &counts);
     let store = SharedAccess::new(src, &scratch, elem_bits)?;
     let load = SharedAccess::new(dst, &scratch, elem_bits)?;
     let rounds = vec![SharedRound { stores: 0..store.accesses.len(), loads: 0..load.accesses.len() }];

@@ -40,6 +40,8 @@ pub struct SharedLayout {
     unit: Coord,
     steps: Coord,
     strides: Coord,
+    /// The steps along each axis behind which the first ones have their places again.
+    held: Coord,
     linear: LinearLayout,
     padding: Option<Padding>,
     alignment_bytes: u32,
@@ -174,7 +176,18 @@ impl SharedLayout {
                 above ^ swizzle.shift_of_row(1 << bit, piece)
             }
         });
-        Self { shape: shape.into(), physical, unit, steps, strides, linear, padding, alignment_bytes: 16 }
+        let held = smallvec![u32::MAX; rank];
+        Self {
+            shape: shape.into(),
+            physical,
+            unit,
+            steps,
+            strides,
+            held,
+            linear,
+            padding,
+            alignment_bytes: 16,
+        }
     }
 
     /// Slabs of `swizzle_bytes` columns, each holding all rows, as TMA writes them and `wgmma` descriptors read them
@@ -235,22 +248,23 @@ impl SharedLayout {
             unit,
             steps,
             strides,
+            held: smallvec![u32::MAX; shape.len()],
             linear,
             padding: None,
             alignment_bytes,
         })
     }
 
-    /// A scratch buffer whose unit is laid out by `linear`, from the axes to `Dim::Offset`. The `counts` units lie one behind
-    /// the other (the last axis fastest), or, when `reused`, all in the same place, to be there one at a time. Likewise
-    /// elements that `linear` sends to one offset must never be in the buffer at once.
-    pub(crate) fn scratch(shape: &[u32], linear: LinearLayout, counts: &[u32], reused: bool) -> Self {
+    /// A scratch buffer whose unit is laid out by `linear`, from the axes to `Dim::Offset`. Of the `counts` units along each axis `held` are in the
+    /// buffer at once, one behind the other (the last axis fastest), and the next ones take their places. Likewise elements that `linear` sends to
+    /// one offset must never be in the buffer at once.
+    pub(crate) fn scratch(shape: &[u32], linear: LinearLayout, counts: &[u32], held: &[u32]) -> Self {
         let unit: Coord = (0..shape.len()).map(|d| linear.in_size(Dim::Axis(d as u8))).collect();
         let mut strides: Coord = smallvec![0; shape.len()];
         let mut next = linear.out_size(Dim::Offset);
-        for d in (0..shape.len()).rev().filter(|_| !reused) {
+        for d in (0..shape.len()).rev() {
             strides[d] = next;
-            next *= counts[d];
+            next *= held[d];
         }
         let physical = unit.iter().zip(counts).map(|(u, c)| u * c).collect();
         let steps = unit.clone();
@@ -260,6 +274,7 @@ impl SharedLayout {
             unit,
             steps,
             strides,
+            held: held.into(),
             linear,
             padding: None,
             alignment_bytes: 16,
@@ -325,7 +340,7 @@ impl SharedLayout {
         let (mut xor, mut add) = (0, 0);
         for (d, &c) in coord.iter().enumerate() {
             xor ^= self.linear.apply_one(Dim::Axis(d as u8), c & (self.unit[d] - 1));
-            add += (c >> log2(self.steps[d])) * self.strides[d];
+            add += (c >> log2(self.steps[d])) % self.held[d] * self.strides[d];
         }
         (xor, add)
     }
@@ -380,8 +395,8 @@ impl SharedLayout {
 
     /// The elements to allocate.
     pub fn allocation_elems(&self) -> u32 {
-        let last: u32 =
-            (0..self.rank()).map(|d| (self.physical[d] / self.steps[d] - 1) * self.strides[d]).sum();
+        let steps = |d: usize| (self.physical[d] / self.steps[d]).min(self.held[d]);
+        let last: u32 = (0..self.rank()).map(|d| (steps(d) - 1) * self.strides[d]).sum();
         self.pad(self.linear.out_size(Dim::Offset) - 1 + last) + 1
     }
 }

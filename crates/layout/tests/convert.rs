@@ -213,6 +213,20 @@ fn shuffles_move_words() {
     }
 }
 
+/// What warps store of a product of 128 by 176: eleven units of 4 KiB, of which four go through the scratch at once.
+#[test]
+fn units_go_through_scratch_together() {
+    let product = mma([8, 1]);
+    let rows = blocked([1, 8], [16, 2], [8, 1], [1, 0]);
+    let [src, dst] = [&product, &rows].map(|e| TileLayout::new(e, &[128, 176]).unwrap());
+    let options = ConversionOptions { stmatrix: true, ..Default::default() };
+    let plan = plan_conversion_with(&src, &dst, 16, options).unwrap();
+    simulate(&plan, &src, &dst, 16);
+    let ConversionPlan::SharedMemory(plan) = plan else { panic!("{plan:?}") };
+    assert_eq!((plan.rounds.len(), plan.scratch_bytes, plan.scope), (3, 16 << 10, SyncScope::Warp));
+    assert_eq!(plan.matrices.unwrap().instructions.len(), 11);
+}
+
 /// Round trips between layouts in common use have no bank conflicts and keep 16-byte vectors where both sides have them.
 #[test]
 fn round_trips_have_no_conflicts() {
