@@ -189,3 +189,61 @@ def test_narrow_blocks_of_bytes(device, monkeypatch):
     if device.backend == "ptxsim":
         assert "tensor<1x64x16xi8" in kernel.asm["ttgir"]
     np.testing.assert_array_equal(device.numpy(c), a.astype(np.int32).sum(0) @ b.astype(np.int32))
+
+
+@triton.jit
+def divided_kernel(
+    a_ptr, b_ptr, out_ptr, M, N, K, divisor, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):
+    """The rows of program p are those of the tile `p // divisor`."""
+    rows = (tl.program_id(0) // divisor) * BM + tl.arange(0, BM)
+    columns = tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        ks = k + tl.arange(0, BK)
+        a = tl.load(a_ptr + rows[:, None] * K + ks[None, :], mask=rows[:, None] < M, other=0.0)
+        acc = tl.dot(a, tl.load(b_ptr + ks[:, None] * N + columns[None, :]), acc)
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    tl.store(out_ptr + rows[:, None] * N + columns[None, :], acc)
+
+
+@pytest.mark.parametrize("divisor", [1, 2, -1])
+def test_tiles_in_front_of_a_pointer_by_a_negative_divisor(device, divisor):
+    # Blocks by TMA would read zeros there: the launch sees that the divisor is negative, and takes a kernel that loads by threads.
+    rng = np.random.default_rng(0)
+    all_rows, b = (rng.standard_normal((n, 64)).astype(np.float16) for n in (256, 64))
+    all_rows, b = device.array(all_rows), device.array(b)
+    out = device.array(np.zeros((128, 64), np.float32))
+    kernel = divided_kernel[(2,)](
+        all_rows[128:], b, out, 128, 64, 64, divisor, BM=64, BN=64, BK=32, num_warps=4
+    )
+    first = [64 * (2 + int(p / divisor)) for p in range(2)]
+    a = np.concatenate([device.numpy(all_rows)[at : at + 64] for at in first])
+    np.testing.assert_allclose(
+        device.numpy(out), a.astype(np.float32) @ device.numpy(b).astype(np.float32), rtol=1e-3, atol=1e-3
+    )
+    if divisor == 2 and device.backend != "interp":
+        with pytest.raises(ValueError, match="divides by a number that is negative here"):
+            kernel[(2,)](all_rows[128:], b, out, 128, 64, 64, -1)
+
+
+@triton.jit
+def quotients_kernel(table_ptr, out_ptr, n, divisor):
+    """A loop and addresses that begin at a quotient of a program's number."""
+    first = tl.program_id(0) // divisor
+    i = first * 64 + tl.arange(0, 64)
+    tl.store(out_ptr + tl.program_id(0) * 65 + tl.arange(0, 64), tl.load(table_ptr + 32 + i // 16))
+    count = 0
+    for j in range(first, n, 2):
+        count += j
+    tl.store(out_ptr + tl.program_id(0) * 65 + 64, count)
+
+
+@pytest.mark.parametrize("divisor", [1, 3, -1])
+def test_what_begins_at_a_negative_quotient(device, divisor):
+    out = device.array(np.zeros((6, 65), np.int32))
+    quotients_kernel[(6,)](device.array(np.arange(64, dtype=np.int32)), out, 20, divisor, num_warps=1)
+    for p, row in enumerate(device.numpy(out)):
+        first = int(p / divisor)
+        np.testing.assert_array_equal(row[:64], 32 + np.trunc((first * 64 + np.arange(64)) / 16))
+        assert row[64] == sum(range(first, 20, 2))

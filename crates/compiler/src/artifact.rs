@@ -7,6 +7,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use tilewright_frontend::Captured;
 use tilewright_ir::Module;
+use tilewright_ir::launch::Number;
 use tilewright_ir::options::{Kind, OPTIONS, Options, Value, words};
 use tilewright_target::{LaunchShape, Missing, StageKind, TensorMapParam};
 
@@ -28,6 +29,8 @@ pub struct Metadata {
     pub shared: u32,
     /// The parameters that are tensor maps.
     pub tensor_maps: Vec<TensorMapParam>,
+    /// What the code takes for no negative numbers: a launch that finds one wants code without `positive_divisors`.
+    pub not_negative: Vec<Number>,
     /// Bytes of global memory that each CTA needs for itself; where there are some, the last parameter is their address,
     /// a multiple of 128.
     pub global_scratch: u32,

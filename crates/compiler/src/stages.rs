@@ -95,7 +95,7 @@ impl Pending {
         let Built { module, name, captured, printed, .. } = built;
         let options = job.options.clone();
         let made = job.run(module, &name, stop).map_err(Diagnostic::with_source_files)?;
-        let Made { code, mut texts, remarks, missing, times } = made;
+        let Made { code, not_negative, mut texts, remarks, missing, times } = made;
         texts.extend(code.stages.into_iter().filter_map(|made| {
             stages.iter().find(|kind| kind.name == made.name).map(|kind| (*kind, made.bytes))
         }));
@@ -107,6 +107,7 @@ impl Pending {
             total_num_warps: code.num_warps,
             shared: code.shared,
             tensor_maps: code.tensor_maps,
+            not_negative,
             global_scratch: code.global_scratch,
             launch: code.launch,
             n_regs: code.registers,
@@ -159,6 +160,7 @@ fn check_stage(
 /// What came of it.
 struct Made {
     code: Code,
+    not_negative: Vec<ir::launch::Number>,
     texts: Vec<(StageKind, Vec<u8>)>,
     remarks: Vec<String>,
     missing: Option<Missing>,
@@ -169,15 +171,17 @@ impl Job {
     /// The passes, and then the target's tools.
     fn run(self, mut module: ir::Module, name: &str, stop: &Stop) -> Result<Made, Diagnostic> {
         let Job { options, passes, tools, given, mut clock } = self;
-        let mut texts = Vec::new();
+        let (mut texts, mut not_negative) = (Vec::new(), Vec::new());
         let given_as = |stage: StageKind| given.as_ref().filter(|given| given.stage == stage.name);
         let ttir = clock.run(TTIR.name, || {
             if let Some(given) = given_as(TTIR) {
                 module = parse(given)?;
             }
             ir::pass::optimize(&mut module)?;
-            if let Passes::Tt(run) = &passes {
-                run(&mut module)?;
+            match &passes {
+                Passes::Tt(run) => run(&mut module)?,
+                Passes::Ttg(_) if options.positive_divisors => not_negative = ir::launch::divisors(&module),
+                Passes::Ttg(_) => ir::launch::doubt_divisors(&mut module),
             }
             Ok(ir::print(&module))
         })?;
@@ -202,7 +206,7 @@ impl Job {
         for made in &code.stages {
             clock.add(made.name, made.time);
         }
-        Ok(Made { code, texts, remarks, missing: tools.missing(), times: clock.times })
+        Ok(Made { code, not_negative, texts, remarks, missing: tools.missing(), times: clock.times })
     }
 }
 

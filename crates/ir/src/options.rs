@@ -504,6 +504,9 @@ options! {
     /// Whether loads and stores through pointers that are those of blocks of matrices become the target's accesses of blocks (TMA on Hopper), where they pay. A launch
     /// whose strides no tensor map can have takes a kernel without.
     raise_pointers: bool = true, Kind::Flag, [Passes];
+    /// Whether what divides numbers in indices is taken for positive where it is known at run time only, as in `pid // num_tiles`. A launch whose arguments make one negative
+    /// takes a kernel without.
+    positive_divisors: bool = true, Kind::Flag, [Passes];
     /// Whether a launch on an NVIDIA GPU starts no more programs along x than it holds at once, each of which does the work of several, one after the other. On the
     /// CPU executor that makes no difference.
     persistent: bool = false, Kind::Flag, [Passes, Launch];

@@ -59,6 +59,12 @@ impl Code {
         &self.artifact.metadata.name
     }
 
+    /// Whether what the code takes for no negative numbers is none where arguments have these cells.
+    #[inline]
+    pub fn is_for(&self, cells: &[u64]) -> bool {
+        self.artifact.metadata.not_negative.iter().all(|number| number.value(cells) >= 0)
+    }
+
     /// Warps a CTA.
     pub fn num_warps(&self) -> u32 {
         self.artifact.metadata.options.num_warps

@@ -404,7 +404,22 @@ fn run<'py>(
         if bindings.options.raise_pointers
             && !tensor_map::are_mappable(kernel.bind(py).get(), &arguments.cells)
         {
-            return run(jit, prepared, grid, &bindings.without_raising(), purpose);
+            return run(
+                jit,
+                prepared,
+                grid,
+                &bindings.with(|options| options.raise_pointers = false),
+                purpose,
+            );
+        }
+        if bindings.options.positive_divisors && !kernel.get().code.is_for(&arguments.cells) {
+            return run(
+                jit,
+                prepared,
+                grid,
+                &bindings.with(|options| options.positive_divisors = false),
+                purpose,
+            );
         }
         let extents = grid::read(grid, &prepared.params, bindings)?;
         hooks::around_load(kernel.bind(py))?;
@@ -758,6 +773,15 @@ impl CompiledKernel {
                     ));
                 }
             }
+        }
+        if !self.code.is_for(&arguments.cells) {
+            return Err(wrong_call::value_error(
+                format!(
+                    "{} divides by a number that is negative here, and was compiled for positive ones",
+                    self.code.name()
+                ),
+                "call the kernel itself, or compile it with positive_divisors=False",
+            ));
         }
         let extents = grid::read(grid, &self.params, &bindings)?;
         hooks::around(py, None, self, extents, values, || {

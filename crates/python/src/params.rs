@@ -260,12 +260,14 @@ impl Bindings<'_, '_> {
         Bindings { values: SmallVec::new(), options: options.clone(), given: None, named: SmallVec::new() }
     }
 
-    /// The same call for a kernel whose loads through pointers stay such.
+    /// The same call with other options.
     #[cold]
-    pub fn without_raising(&self) -> Self {
+    pub fn with(&self, change: impl FnOnce(&mut Options)) -> Self {
+        let mut options = self.options.clone();
+        change(&mut options);
         Bindings {
             values: self.values.clone(),
-            options: Options { raise_pointers: false, ..self.options.clone() },
+            options,
             given: self.given.clone(),
             named: self.named.clone(),
         }

@@ -12,7 +12,7 @@ use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{arith, llvm, scf, tt};
-use tilewright_ir::{Module, Op, Opcode, Value};
+use tilewright_ir::{Module, Op, Opcode, Value, launch};
 
 use crate::analysis::affine::{Affine, Poly};
 
@@ -176,7 +176,7 @@ impl<'m> Intervals<'m> {
                     // Rounded to zero, negative ones are greater by one at most.
                     let q = x.divided(by);
                     Interval { high: q.high.max(if x.low < 0 { 0 } else { q.high }), ..q }
-                } else if x.low >= 0 && by.high > 0 {
+                } else if x.low >= 0 && by.high > 0 && (by.low == 0 || launch::trusts_divisors(m)) {
                     // By 0 it is an error, and what is known at run time only is taken for positive, as `analysis::sign` does.
                     Interval { low: 0, high: x.high }
                 } else {

@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{arith, scf, tt};
-use tilewright_ir::{Module, Op, Opcode, Trait, Value, ValueDef, flow};
+use tilewright_ir::{Module, Op, Opcode, Trait, Value, ValueDef, flow, launch};
 
 /// The signs of a module's integers, as far as they were asked for.
 #[derive(Debug, Default)]
@@ -65,9 +65,13 @@ impl Signs {
             Some(Opcode::Arith(A::Extui | A::Divui | A::Remui)) => false,
             // What a division leaves has the sign of what is divided.
             Some(Opcode::Arith(A::Remsi | A::Shrsi | A::Shrui)) => any(&operands[..1]),
-            // (Divisors are positive, but for constants.)
+            // (Divisors are positive, but for constants, unless the module doubts it.)
             Some(Opcode::Arith(A::Divsi | A::Floordivsi)) => {
-                any(&operands[..1]) || m.constant_int(operands[1]).is_some_and(|n| n < 0)
+                any(&operands[..1])
+                    || match m.constant_int(operands[1]) {
+                        Some(n) => n < 0,
+                        None => !launch::trusts_divisors(m) && any(&operands[1..]),
+                    }
             }
             Some(Opcode::Arith(A::Select)) => any(&operands[1..]),
             Some(Opcode::Arith(A::Andi | A::Maxsi)) => operands.iter().all(|&v| self.may_be_negative(m, v)),
