@@ -6,12 +6,13 @@ use tilewright_ir::{Opcode, TypeKind};
 use tilewright_llvm as llvm;
 use tilewright_llvm::{ByValue, IntPred, KernelAttrs, Ty, Value};
 use tilewright_passes::analysis::counting::{Counting, Test};
+use tilewright_passes::analysis::promises::Promises;
 
 use crate::{Buffer, Hooks, Locations, Lower, LowerOptions, Regs, Result, Scope, Val};
 
 /// Lowers one function into `out`.
 pub(crate) fn lower_function<'a, H: Hooks>(
-    m: &'a ir::Module,
+    (m, promises): (&'a ir::Module, &'a Promises),
     func: ir::Op,
     name: &str,
     mut kernel: Option<KernelAttrs>,
@@ -36,6 +37,7 @@ pub(crate) fn lower_function<'a, H: Hooks>(
         scope: Scope { first_warp: 0, barrier: 0, launched },
         smem,
         own_warp: None,
+        promises,
         values: vec![None; m.num_values()],
         layouts: rustc_hash::FxHashMap::default(),
         locations,
@@ -333,7 +335,7 @@ impl<H: Hooks> Lower<'_, H> {
             Some(step) if exact(step) => return (Test::Signed, upper),
             _ => {}
         }
-        match Counting::of(self.m, f).inside(1) {
+        match Counting::of(self.m, f, self.promises).inside(1) {
             Test::Before if of_lower & sign != 0 => (Test::Unsigned, upper),
             Test::Before => {
                 let first = self.b.constant(ty, sign);

@@ -44,6 +44,7 @@ use tilewright_layout::{Encoding, TileLayout};
 use tilewright_llvm as llvm;
 use tilewright_llvm::{Builder, KernelAttrs, Loc, Scalar, Space, Ty};
 use tilewright_passes::TargetInfo;
+use tilewright_passes::analysis::promises::Promises;
 use tilewright_passes::transform::allocate_shared::WARP_BYTES;
 
 pub use atomic::Atomic;
@@ -145,6 +146,7 @@ pub fn lower<H: Hooks>(
         .block_ops(module.body())
         .filter(|&op| module.opcode(op) == Some(Opcode::Tt(ir::dialect::tt::Kind::Func)))
         .collect();
+    let promises = Promises::of(module);
     let files = Locations::new(options.line_info);
     let mut locations = files;
     for &func in &functions {
@@ -161,7 +163,7 @@ pub fn lower<H: Hooks>(
             ..KernelAttrs::default()
         });
         locations = control::lower_function(
-            module,
+            (module, &promises),
             func,
             &name,
             attrs,
@@ -233,6 +235,8 @@ pub struct Lower<'a, H> {
     pub smem: llvm::GlobalId,
     /// The warp, in a kernel that is written for one.
     own_warp: Option<OwnWarp>,
+    /// What the module promises of its numbers.
+    promises: &'a Promises,
     values: Vec<Option<Val>>,
     layouts: FxHashMap<ir::Type, Rc<TileLayout>>,
     locations: Locations,

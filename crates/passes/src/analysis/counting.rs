@@ -19,6 +19,7 @@ use tilewright_ir::{Builder, Module, Op, Type, Value};
 
 use crate::analysis::affine::Affine;
 use crate::analysis::intervals::{Interval, Intervals};
+use crate::analysis::promises::Promises;
 
 /// A way to ask whether the iteration so many steps ahead is inside a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,12 +52,12 @@ pub struct Counting {
 }
 
 impl Counting {
-    /// Of this loop.
-    pub fn of(m: &Module, l: scf::For) -> Self {
+    /// Of this loop, in a module with these promises.
+    pub fn of(m: &Module, l: scf::For, promises: &Promises) -> Self {
         let (lower, upper) = (l.lower_bound(m), l.upper_bound(m));
         let last = (1 << (m.bits(m.value_type(upper)).clamp(1, 64) - 1)) - 1;
         let affine = Affine::new(m);
-        let intervals = Intervals::new(m, &affine);
+        let intervals = Intervals::new(m, &affine, promises);
         let known = |v: Value| match m.constant_int(v) {
             Some(n) => Interval::number(n),
             None => intervals.of(&affine.scalar(v)),

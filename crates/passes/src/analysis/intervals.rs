@@ -1,6 +1,6 @@
 //! Between which numbers an integer of a kernel lies.
 //!
-//! Programs and their counts are not negative, no program has a number as large as their count, loops run between their bounds, and what `tl.assume` promises holds. Sums and products are those
+//! Programs and their counts are not negative, loops run between their bounds, and what is promised holds ([`promises`]). Sums and products are those
 //! of whole numbers, as in [`affine`](crate::analysis::affine): this is an analysis of addresses and masks, where nothing overflows.
 //!
 //! ```text
@@ -11,10 +11,11 @@
 use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::dialect::{arith, llvm, scf, tt};
+use tilewright_ir::dialect::{arith, scf, tt};
 use tilewright_ir::{Module, Op, Opcode, Value, launch};
 
 use crate::analysis::affine::{Affine, Poly};
+use crate::analysis::promises::{self, Promises};
 
 /// The least and the greatest number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub struct Interval {
 }
 
 /// All numbers of so many bits.
-const fn of_bits(bits: u32) -> Interval {
+pub(crate) const fn of_bits(bits: u32) -> Interval {
     Interval { low: -(1 << (bits - 1)), high: (1 << (bits - 1)) - 1 }
 }
 
@@ -82,30 +83,24 @@ impl Interval {
 pub struct Intervals<'m> {
     m: &'m Module,
     affine: &'m Affine<'m>,
-    /// What `tl.assume` says of sums of products, and how many programs there are.
+    /// What `tl.assume` says of sums of products.
     assumed: Vec<(Poly, Interval)>,
     known: RefCell<FxHashMap<Value, Option<Interval>>>,
 }
 
 impl<'m> Intervals<'m> {
     /// Of this module.
-    pub fn new(m: &'m Module, affine: &'m Affine<'m>) -> Self {
-        let all = m.all_ops(m.root()).into_iter().filter_map(|op| assumption(m, op));
-        // What is made of several numbers may be made elsewhere once more, where nothing is promised: not where it is from the beginning.
-        let always = |value: Value| {
-            let around = m.value_block(value).and_then(|block| m.block_parent_op(block));
-            around.is_some_and(|op| tt::Func::cast(m, op).is_some())
-        };
-        let all = all.map(|(value, interval)| (value, affine.scalar(value), interval));
-        let all = all.filter(|(value, poly, _)| *poly == Poly::leaf(*value) || always(*value));
-        let assumed = all.map(|(_, poly, interval)| (poly, interval)).chain(programs(m)).collect();
-        Intervals { m, affine, assumed, known: RefCell::default() }
+    pub fn new(m: &'m Module, affine: &'m Affine<'m>, promises: &Promises) -> Self {
+        Intervals { m, affine, assumed: promises.assumed(m, affine), known: RefCell::default() }
     }
 
     /// Of a sum of products.
     pub fn of(&self, poly: &Poly) -> Interval {
         let mut found = self.sum(poly);
-        for (part, interval) in &self.assumed {
+        let behind = Interval { low: 1, high: i128::from(i32::MAX) };
+        let programs = promises::programs_behind(self.m, poly).into_iter().map(|part| (part, behind));
+        let programs: Vec<_> = programs.collect();
+        for (part, interval) in self.assumed.iter().chain(&programs) {
             let Some(times) = poly.how_many(part) else { continue };
             let left = self.sum(&poly.plus(part, times.wrapping_neg()));
             found = found.meet(left.plus(interval.times(Interval::number(times))));
@@ -210,46 +205,4 @@ impl<'m> Intervals<'m> {
             _ => return None,
         })
     }
-}
-
-/// How many programs there are along an axis, less the number of one: at least 1.
-fn programs(m: &Module) -> impl Iterator<Item = (Poly, Interval)> {
-    let all = m.all_ops(m.root());
-    let number = |op| Some((tt::GetProgramId::cast(m, op)?.axis(m), m.result(op)));
-    let count = |op| Some((tt::GetNumPrograms::cast(m, op)?.axis(m), m.result(op)));
-    let numbers: Vec<_> = all.iter().copied().filter_map(number).collect();
-    let counts: Vec<_> = all.into_iter().filter_map(count).collect();
-    let pairs = counts.into_iter().flat_map(move |(axis, count)| {
-        let along = numbers.clone().into_iter().filter(move |(other, _)| *other == axis);
-        along.map(move |(_, number)| Poly::leaf(count).plus(&Poly::leaf(number), -1))
-    });
-    pairs.map(|poly| (poly, Interval { low: 1, high: i128::from(i32::MAX) }))
-}
-
-/// What is promised of a value, for the whole block in which it is made: that does not run without the promise.
-fn assumption(m: &Module, op: Op) -> Option<(Value, Interval)> {
-    use arith::CmpIPredicate as P;
-    let compared = arith::Cmpi::of(m, llvm::Assume::cast(m, op)?.cond(m))?;
-    let (mut x, mut y, mut predicate) = (compared.lhs(m), compared.rhs(m), compared.predicate(m));
-    if m.constant_int(x).is_some() {
-        (x, y) = (y, x);
-        predicate = match predicate {
-            P::Slt => P::Sgt,
-            P::Sle => P::Sge,
-            P::Sgt => P::Slt,
-            P::Sge => P::Sle,
-            other => other,
-        };
-    }
-    let n = i128::from(m.constant_int(y)?);
-    let all = of_bits(64);
-    let interval = match predicate {
-        P::Slt => Interval { high: n - 1, ..all },
-        P::Sle => Interval { high: n, ..all },
-        P::Sgt => Interval { low: n + 1, ..all },
-        P::Sge => Interval { low: n, ..all },
-        P::Eq => Interval { low: n, high: n },
-        _ => return None,
-    };
-    (m.value_block(x) == m.parent_block(op)).then_some((x, interval))
 }

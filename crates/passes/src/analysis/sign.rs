@@ -7,6 +7,8 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{arith, scf, tt};
 use tilewright_ir::{Module, Op, Opcode, Trait, Value, ValueDef, flow, launch};
 
+use crate::analysis::promises::is_counted_back;
+
 /// The signs of a module's integers, as far as they were asked for.
 #[derive(Debug, Default)]
 pub struct Signs {
@@ -82,31 +84,6 @@ impl Signs {
             _ => true,
         }
     }
-}
-
-/// Whether a number is that of a program as counted back from the last: `count - 1 - number`, or more.
-fn is_counted_back(m: &Module, value: Value) -> bool {
-    // Along which axis programs are counted, and which are counted off.
-    let (mut counts, mut numbers, mut more) = (Vec::new(), Vec::new(), 0i128);
-    let mut work = vec![(value, 1)];
-    while let Some((v, times)) = work.pop() {
-        let Some(op) = m.defining_op(v).filter(|_| counts.len() < 2 && numbers.len() < 2) else {
-            return false;
-        };
-        let back = i128::from(arith::Subi::cast(m, op).is_some());
-        if arith::Addi::cast(m, op).is_some() || back == 1 {
-            work.extend([(m.operands(op)[0], times), (m.operands(op)[1], times * (1 - 2 * back))]);
-        } else if let Some(n) = m.constant_int(v) {
-            more += times * i128::from(n);
-        } else if let (Some(count), 1) = (tt::GetNumPrograms::cast(m, op), times) {
-            counts.push(count.axis(m));
-        } else if let (Some(number), -1) = (tt::GetProgramId::cast(m, op), times) {
-            numbers.push(number.axis(m));
-        } else {
-            return false;
-        }
-    }
-    counts.len() == 1 && counts == numbers && more >= -1
 }
 
 /// Whether the elements of an operation's results are elements of its operands.

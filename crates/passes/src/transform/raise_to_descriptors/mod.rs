@@ -69,6 +69,7 @@ use tilewright_ir::{Diagnostic, Module, Op, Type, Value, cse, launch, pass};
 use crate::analysis::affine::{Affine, Poly};
 use crate::analysis::axis::{AxisAnalysis, pointer_of};
 use crate::analysis::intervals::Intervals;
+use crate::analysis::promises::Promises;
 use crate::branches;
 use crate::pass::Pass;
 use crate::remarks;
@@ -156,7 +157,7 @@ fn plans(m: &Module, limit: MatrixLimit, change: impl Fn(&Known<'_>, Plan) -> Pl
     let known = Known {
         m,
         affine: &affine,
-        intervals: Intervals::new(m, &affine),
+        intervals: Intervals::new(m, &affine, &Promises::of(m)),
         axis: AxisAnalysis::run(m),
         limit,
     };

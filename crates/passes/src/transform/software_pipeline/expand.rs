@@ -49,6 +49,7 @@ use super::schedule::Schedule;
 use super::split_barrier::SplitBarrier;
 use super::tma_copies::Blocks;
 use crate::analysis::counting::Counting;
+use crate::analysis::promises::Promises;
 use crate::analysis::rings;
 use crate::analysis::rings::position;
 use crate::transform::membar;
@@ -56,8 +57,8 @@ use crate::transform::membar;
 /// Rewrites a loop as its schedule says.
 ///
 /// `max_shared` are the bytes of shared memory that a CTA can have.
-pub fn expand(module: &mut Module, l: scf::For, schedule: Schedule, max_shared: u32) {
-    Expander::new(module, l, schedule, max_shared).expand();
+pub fn expand(module: &mut Module, at: (scf::For, Schedule), promises: &Promises, max_shared: u32) {
+    Expander::new(module, at, promises, max_shared).expand();
 }
 
 /// A slice in program order, with where it stands.
@@ -154,13 +155,18 @@ struct Numbers {
 }
 
 impl<'m> Expander<'m> {
-    fn new(m: &'m mut Module, l: scf::For, schedule: Schedule, max_shared: u32) -> Self {
+    fn new(
+        m: &'m mut Module,
+        (l, schedule): (scf::For, Schedule),
+        promises: &Promises,
+        max_shared: u32,
+    ) -> Self {
         let body = m.region_block(l.body(m));
         let ops: Vec<Op> = m.block_ops(body).collect();
         let init = l.init(m).to_vec();
         let slots = schedule.slots();
         // (A split barrier is the inner loop's own.)
-        let outer = if schedule.split { None } else { Outer::of(m, l, &schedule, max_shared) };
+        let outer = if schedule.split { None } else { Outer::of(m, l, &schedule, promises, max_shared) };
         let Schedule { stages, copies, blocks, levels, between_levels, split, starved, .. } = schedule;
         let mut gives = Vec::new();
         let mut out = Vec::new();
@@ -185,7 +191,7 @@ impl<'m> Expander<'m> {
             fields.into_iter().chain(blocks.fields()).for_each(|field| membar::leave_alone(m, field));
         }
         Expander {
-            counting: Counting::of(m, l),
+            counting: Counting::of(m, l, promises),
             args: m.block_args(body).to_vec(),
             yielded: m.last_op(body).expect("a loop body ends with a yield"),
             m,

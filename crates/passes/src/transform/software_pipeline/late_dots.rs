@@ -51,6 +51,7 @@ use tilewright_ir::effects::is_pure;
 use tilewright_ir::{Block, Builder, Module, Op, Opcode, Type, TypeKind, Value};
 
 use crate::analysis::counting::Counting;
+use crate::analysis::promises::Promises;
 use crate::analysis::rings::{self, guards};
 use crate::analysis::scope;
 use crate::transform::allocate_shared::is_view;
@@ -136,7 +137,7 @@ impl Late {
     }
 
     /// Makes it late.
-    pub fn delay(&self, module: &mut Module, l: scf::For) {
+    pub fn delay(&self, module: &mut Module, l: scf::For, promises: &Promises) {
         let (dot, index) = (self.dot, self.index);
         let body = module.region_block(l.body(module));
         let ops: Vec<Op> = module.block_ops(body).collect();
@@ -179,7 +180,7 @@ impl Late {
         next[index] = mapped(acc);
         let carried: Vec<Value> = std::iter::once(left).chain(self.uses.iter().copied()).collect();
         let first: Vec<Value> = carried.iter().map(|&v| mapped(v)).collect();
-        let counting = Counting::of(module, l);
+        let counting = Counting::of(module, l, promises);
         let second = counting.second(&mut Builder::before(module, l.0), [lower, upper, step]);
         module.set_operand(l.0, 0, second);
         for (i, v) in next.into_iter().enumerate() {

@@ -84,6 +84,7 @@ pub mod tma_copies;
 use tilewright_ir::dialect::scf;
 use tilewright_ir::{Diagnostic, Module};
 
+use crate::analysis::promises::Promises;
 use crate::pass::{Pass, Property};
 use crate::target::TargetInfo;
 use schedule::Schedule;
@@ -108,16 +109,17 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_stages: u32) -> Result<
     let mut loops: Vec<scf::For> =
         module.all_ops(root).into_iter().filter_map(|op| scf::For::cast(module, op)).collect();
     loops.reverse();
+    let promises = Promises::of(module);
     let mut changed = false;
     for l in loops {
         let Some(mut schedule) = Schedule::of(module, target, l, num_stages) else { continue };
         let body = module.region_block(l.body(module));
         let early = std::mem::take(&mut schedule.early);
         if let Some(late) = schedule.late.take() {
-            late.delay(module, l);
+            late.delay(module, l, &promises);
         }
         if !schedule.levels.is_empty() {
-            expand::expand(module, l, schedule, target.max_shared);
+            expand::expand(module, (l, schedule), &promises, target.max_shared);
             changed = true;
         }
         early_dots::issue_early(module, body, &early);

@@ -35,6 +35,7 @@ use super::backward_slice::Slice;
 use super::schedule::Schedule;
 use crate::analysis::counting::Counting;
 use crate::analysis::global_bases::GlobalBases;
+use crate::analysis::promises::Promises;
 use crate::analysis::{scope, scratch, waiting};
 use crate::hopper::tma;
 use crate::transform::allocate_shared::buffer_bytes;
@@ -52,7 +53,13 @@ pub struct Outer {
 
 impl Outer {
     /// The loop around `l`, if the first copies of `l` can be issued an iteration of it earlier.
-    pub fn of(m: &Module, l: scf::For, schedule: &Schedule, max_shared: u32) -> Option<Outer> {
+    pub fn of(
+        m: &Module,
+        l: scf::For,
+        schedule: &Schedule,
+        promises: &Promises,
+        max_shared: u32,
+    ) -> Option<Outer> {
         let [level] = &schedule.levels[..] else { return None };
         if !schedule.copies.is_empty() || !level.carried.is_empty() {
             return None;
@@ -91,7 +98,7 @@ impl Outer {
             return None;
         }
         let ops = m.block_ops(body).filter(|op| slice.ops.contains(op)).collect();
-        Some(Outer { l: outer, counting: Counting::of(m, outer), body, ops })
+        Some(Outer { l: outer, counting: Counting::of(m, outer, promises), body, ops })
     }
 
     /// The number of the iteration.
