@@ -9,6 +9,7 @@ use crate::memory::Memory;
 use crate::regs::Regs;
 use crate::report::{Counters, Finding, FindingKind, InstStat, Report};
 use crate::shadow::GlobalShadow;
+use crate::standstill::Standstill;
 use crate::{Error, parse, volume};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -228,6 +229,7 @@ impl Program {
             stop: AtomicBool::new(false),
             executed: AtomicU64::new(0),
             progress: AtomicU64::new(0),
+            standstill: Standstill::default(),
             shadow: GlobalShadow::new(&memory, options.checks),
         };
         let stats = run(&grid, units * templates.len() as u64, options);
@@ -289,7 +291,11 @@ fn run(grid: &Grid<'_>, units: u64, options: &SimOptions) -> Vec<InstStat> {
                 }
             }
             match active[turn].run(grid, 400) {
-                Slice::Done => active.swap_remove(turn).recycle(&mut pool),
+                Slice::Done => {
+                    let unit = active.swap_remove(turn);
+                    grid.standstill.ended(unit.number);
+                    unit.recycle(&mut pool);
+                }
                 Slice::More => turn += 1,
             }
         }

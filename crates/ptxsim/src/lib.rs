@@ -74,6 +74,7 @@ mod reach;
 mod regs;
 mod report;
 mod shadow;
+mod standstill;
 mod tensor_map;
 mod uninitialized;
 

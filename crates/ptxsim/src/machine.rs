@@ -18,6 +18,7 @@ use crate::memory::Memory;
 use crate::regs::{LANES, Regs};
 use crate::report::{Finding, FindingKind, InstStat};
 use crate::shadow::{GlobalShadow, SharedShadow};
+use crate::standstill::{Before, Standstill};
 use crate::tensor_map::Swizzle;
 use std::cmp::Reverse;
 use std::sync::Mutex;
@@ -60,6 +61,7 @@ pub(crate) struct Grid<'a> {
     pub executed: AtomicU64,
     /// Counts rounds of any unit in which something was done.
     pub progress: AtomicU64,
+    pub standstill: Standstill,
     pub shadow: GlobalShadow,
 }
 
@@ -208,6 +210,7 @@ pub(crate) struct Unit {
     /// what comes later, too.
     pub told: bool,
     pub idle_rounds: u32,
+    before: Before,
     /// `Grid::progress` when it was last looked at.
     progress: u64,
     pub cluster_bar: Bar,
@@ -377,6 +380,7 @@ impl Unit {
             events: 0,
             told: false,
             idle_rounds: 0,
+            before: Before::default(),
             progress: 0,
             cluster_bar: Bar::default(),
             mbar: Default::default(),
@@ -515,13 +519,16 @@ impl Unit {
             if all_yield {
                 // What other units do may be what this one waits for.
                 let now = grid.progress.load(Relaxed);
+                if self.events != before {
+                    grid.standstill.changed();
+                }
                 if self.events != before || now != self.progress {
                     self.progress = now;
                     self.idle_rounds = 0;
                     return Slice::More;
                 }
                 self.idle_rounds += 1;
-                if grid.options.wait_rounds != 0 && self.idle_rounds > grid.options.wait_rounds {
+                if self.waits_in_vain(grid) {
                     self.stuck(
                         grid,
                         FindingKind::Deadlock,
@@ -533,11 +540,22 @@ impl Unit {
             }
             self.idle_rounds = 0;
             grid.progress.fetch_add(1, Relaxed);
+            grid.standstill.changed();
             if std::mem::take(&mut self.told) {
                 break;
             }
         }
         Slice::More
+    }
+
+    /// Whether nothing will happen that this unit waits for, in so many rounds already.
+    fn waits_in_vain(&mut self, grid: &Grid<'_>) -> bool {
+        let most = grid.options.wait_rounds;
+        let mut before = std::mem::take(&mut self.before);
+        let units = grid.units * grid.templates.len() as u64;
+        let still = before.is_standstill(self, self.idle_rounds, &grid.standstill, units);
+        self.before = before;
+        most != 0 && (still || self.idle_rounds > most)
     }
 
     /// Lets aligned barriers go through with the lanes that came, because the others won't.

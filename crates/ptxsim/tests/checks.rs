@@ -424,6 +424,34 @@ fn deadlocks() {
     );
 }
 
+/// Threads of several units, some of which wait for a word that nobody writes: found when all are where they were, whatever the limit of rounds.
+#[test]
+fn standstills() {
+    // Units 1 to 3 wait for the word of the one ahead; unit 0 ends, or writes first.
+    let waits = |first: &str| {
+        let p = parse(&kernel(
+            1,
+            &body(&format!(
+                "mov.u32 %r5, %ctaid.x; setp.eq.u32 %p1, %r5, 0; @%p1 bra FIRST;
+                 mov.u32 %r7, 0; sub.u32 %r6, %r5, 1; mul.wide.u32 %rd3, %r6, 4; add.s64 %rd4, %a0, %rd3;
+                 W: add.u32 %r7, %r7, 1; and.b32 %r7, %r7, 63; ld.acquire.gpu.global.u32 %r8, [%rd4]; setp.eq.u32 %p2, %r8, 0; @%p2 bra W;
+                 add.s64 %rd4, %rd4, 4; st.release.gpu.global.u32 [%rd4], 1; bra E;
+                 FIRST: {first} E:"
+            )),
+        ));
+        let mut a = vec![0u32; 256];
+        let mut run = Run::new(&p, 4, 1).array(&mut a);
+        run.options.wait_rounds = u32::MAX;
+        let report = run.go();
+        (report, a)
+    };
+    let (report, _) = waits("");
+    assert!(!report.findings.is_empty() && report.findings.iter().all(|f| f.kind == Deadlock), "{report:#?}");
+    let (report, a) = waits("st.release.gpu.global.u32 [%a0], 1;");
+    none(&report);
+    assert_eq!(a[..4], [1; 4]);
+}
+
 #[test]
 fn arrive_counts() {
     only(&run(&body("bar.sync 1, 48;"), 64), ArriveCount);

@@ -34,13 +34,13 @@ const REPORTED_LINE: u32 = 44;
 const POLLS: u32 = 64;
 
 /// Within a loop that polls, one signal at `ptr` being missing: past the time limit of the rank's memory, in nanoseconds and none where it is zero, tells the host where
-/// the signal is in that memory, and the line, and traps. `polls` and `begin` (zero before the loop), `limit`, `time`, `turn` and `on` are its registers.
+/// the signal is in that memory, and the line, and traps. `polls` and `begin` (zero before the loop), `limit`, `time` and `on` are its registers.
 fn give_up(memory: &str, ptr: &str, line: u32) -> String {
     let line = u64::from(line) << REPORTED_LINE;
     format!(
         "add.u32 polls, polls, 1;\n\
-         and.b32 turn, polls, {};\n\
-         setp.ne.u32 on, turn, 0;\n\
+         and.b32 polls, polls, {};\n\
+         setp.ne.u32 on, polls, 0;\n\
          @on bra again;\n\
          ld.global.b64 limit, [{memory}+{TIME_LIMIT}];\n\
          setp.eq.s64 on, limit, 0;\n\
@@ -198,7 +198,7 @@ impl Lower<'_, '_> {
             .map(|r| format!(".reg .b{bits} now{r};\nmov.b{bits} now{r}, 0;\n"))
             .collect();
         let text = format!(
-            "{{\n.reg .pred wait, on;\n.reg .b32 polls, turn;\n.reg .b64 at, missing, limit, begin, time;\n{registers}\
+            "{{\n.reg .pred wait, on;\n.reg .b32 polls;\n.reg .b64 at, missing, limit, begin, time;\n{registers}\
              mov.b32 polls, 0;\nmov.b64 begin, 0;\n\
              again:\n{loads}setp.ne.b64 wait, 0, 0;\n{looks}@!wait bra done;\n{limit}bra again;\n\
              done:\n{results}}}"
@@ -225,7 +225,7 @@ impl Lower<'_, '_> {
         let line = self.line_of_kernel(m.op_loc(op.0));
         let limit = memory.map(|memory| give_up(&asm.arg(memory, 'l'), &ptr, line)).unwrap_or_default();
         let text = format!(
-            "{{\n.reg .pred wait, on;\n.reg .b{bits} now;\n.reg .b32 polls, turn;\n.reg .b64 limit, begin, time;\n@!{first} bra done;\n\
+            "{{\n.reg .pred wait, on;\n.reg .b{bits} now;\n.reg .b32 polls;\n.reg .b64 limit, begin, time;\n@!{first} bra done;\n\
              mov.b32 polls, 0;\nmov.b64 begin, 0;\n\
              again:\n\
              ld.acquire.sys.global.b{bits} now, [{ptr}];\n\
