@@ -29,6 +29,10 @@ pub enum Class {
     Buffer,
     /// A buffer that may be written.
     Mutable,
+    /// A view of memory (`memref`).
+    View,
+    /// A view, or a tensor of whatever shape.
+    Shaped,
     /// A buffer of one mbarrier, `!ttg.memdesc<1xi64, …>`.
     Mbarrier,
 }
@@ -173,6 +177,10 @@ impl Class {
             Class::Tensor => m.is_tensor(ty),
             Class::Buffer => matches!(m.type_kind(ty), TypeKind::MemDesc { .. }),
             Class::Mutable => matches!(m.type_kind(ty), TypeKind::MemDesc { mutable: true, .. }),
+            Class::View => {
+                matches!(m.type_kind(ty), TypeKind::Shaped { container: Container::MemRef, .. })
+            }
+            Class::Shaped => Class::View.holds(m, ty) || is_tensor(m, ty),
             Class::Mbarrier => {
                 Class::Buffer.holds(m, ty) && m.shape(ty) == Some(&[1]) && m.element_type(ty) == Type::I64
             }
@@ -190,6 +198,8 @@ impl Class {
             Class::Tensor => "a tensor",
             Class::Buffer => "a buffer",
             Class::Mutable => "a mutable buffer",
+            Class::View => "a view (memref)",
+            Class::Shaped => "a view or a tensor",
             Class::Mbarrier => "an mbarrier (!ttg.memdesc<1xi64, ...>)",
         }
     }

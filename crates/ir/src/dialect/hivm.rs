@@ -156,7 +156,7 @@ macro_rules! with_vectors {
                     attrs(broadcast: Option<Vec<i64>> = "broadcast", transpose: Option<Vec<i64>> = "transpose")
                     variadic_results(results)
                     index(Unrelated)
-                    types(Written("results", "out"))
+                    types(Each("out", Shaped), Each("temp_buffer", Shaped), Written("results", "out"))
                     effects(READ, WRITE)
                     format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`broadcast` `=` $broadcast^)? (`transpose` `=` $transpose^)? (`->` type($results)^)?"
                     verify rules::elementwise
@@ -170,7 +170,7 @@ macro_rules! with_vectors {
                     attrs(dims: Vec<i64> = "cum_dims", reverse: Truth = "reverse")
                     variadic_results(results)
                     index(Unrelated)
-                    types(Written("results", "out"))
+                    types(Each("ins", Shaped), Each("out", Shaped), Each("temp_buffer", Shaped), Written("results", "out"))
                     effects(READ, WRITE)
                     format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? `cum_dims` `=` $cum_dims `reverse` `=` $reverse (`->` type($results)^)?"
                     verify rules::cumulative
@@ -326,7 +326,7 @@ with_vectors! {
         )
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("ins", Shaped), Each("out", Shaped), Written("results", "out"))
         effects(READ, WRITE)
         format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict (`pad_mode` `=` $pad_mode^)? (`pad_value` `=` $pad_value^ `:` type($pad_value))? (`left_padding_num` `=` $left_padding_num^ `:` type($left_padding_num))? (`init_out_buffer` `=` $init_out_buffer^)? (`right_padding_num` `=` $right_padding_num^ `:` type($right_padding_num))? (`init_condition` `=` $init_condition^ `:` type($init_condition))? (`may_implicit_transpose_with_last_axis` `=` $may_implicit_transpose_with_last_axis^)? (`eviction_policy` `=` $eviction_policy^)? (`core_type` `=` $tcoretype^)? (`->` type($results)^)?"
         verify rules::copy
@@ -341,7 +341,7 @@ with_vectors! {
         )
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("ins", Shaped), Each("out", Shaped), Written("results", "out"))
         effects(READ, WRITE)
         format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict (`atomic` `=` $atomic_kind^)? (`->` type($results)^)?"
         verify rules::copy
@@ -353,7 +353,7 @@ with_vectors! {
         attrs(pad_mode: Option<PadMode> = "pad_mode", collapse_reassociation: Option<crate::Attr> = "collapse_reassociation")
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("ins", Shaped), Each("out", Shaped), Written("results", "out"))
         effects(READ, WRITE)
         format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` attr-dict (`pad_mode` `=` $pad_mode^)? (`pad_value` `=` $pad_value^ `:` type($pad_value))? (`collapse_reassociation` `=` $collapse_reassociation^)? (`->` type($results)^)?"
         verify rules::copy
@@ -365,7 +365,7 @@ with_vectors! {
         attrs(dst_continuous: Flag = "dst_continuous", init_out_buffer: Option<Truth> = "init_out_buffer", no_alias: bool = "inter_no_alias")
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("ins", Shaped), Each("out", Shaped), Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`init_out_buffer` `=` $init_out_buffer^)? (`pad_value` `=` $pad_value^ `:` type($pad_value))? (`init_condition` `=` $init_condition^ `:` type($init_condition))? (`->` type($results)^)?"
     }
@@ -379,7 +379,7 @@ with_vectors! {
         )
         variadic_results(results)
         index(Unrelated)
-        types(Is("unit_flag_cond", Fixed(crate::Type::I1)), Written("results", "out"))
+        types(Each("ins", Shaped), Each("out", Shaped), Is("unit_flag_cond", Fixed(crate::Type::I1)), Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`quant_scale` `=` $quant_scale^ `:` type($quant_scale))? (`dual_dst_mode` `=` $dual_dst_mode^)? (`unit_flag_mode` `(` $unit_flag_mode^ `)`)? (`unit_flag_cond` `(` $unit_flag_cond^ `)`)? (`->` type($results)^)?"
         verify verify_fixpipe
@@ -394,7 +394,7 @@ with_vectors! {
         )
         variadic_results(results)
         index(Unrelated)
-        types(Is("init", Fixed(crate::Type::I1)), Is("unit_flag_cond", Fixed(crate::Type::I1)), Written("results", "out"))
+        types(Each("a", Shaped), Each("b", Shaped), Each("out", Shaped), Each("per_channel_bias", Shaped), Is("init", Fixed(crate::Type::I1)), Is("unit_flag_cond", Fixed(crate::Type::I1)), Written("results", "out"))
         effects(Effect::new(Access::Read, Resource::Shared, Some("a")), Effect::new(Access::Read, Resource::Shared, Some("b")), WRITE)
         format "attr-dict `ins` `(` $a `,` $b `,` $init `,` $m `,` $k `,` $n (`,` $per_channel_bias^)? `:` type($a) `,` type($b) `,` type($init) `,` type($m) `,` type($k) `,` type($n) (`,` type($per_channel_bias)^)? `)` `outs` `(` $out `:` type($out) `)` (`sync_related_args` `(` $sync_related_args^ `:` type($sync_related_args) `)`)? (`unit_flag_mode` `(` $unit_flag_mode^ `)`)? (`unit_flag_cond` `(` $unit_flag_cond^ `)`)? (`->` type($results)^)?"
     }
@@ -408,7 +408,7 @@ with_vectors! {
         )
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("out", Shaped), Each("temp_buffer", Shaped), Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`round_mode` `=` $round_mode^)? (`cast` `=` $cast^)? (`broadcast` `=` $broadcast^)? (`transpose` `=` $transpose^)? (`->` type($results)^)?"
         verify rules::elementwise
@@ -423,7 +423,7 @@ with_vectors! {
         )
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("out", Shaped), Each("temp_buffer", Shaped), Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`isSigned` `=` $isSigned^)? (`isHP` `=` $isHP^)? (`broadcast` `=` $broadcast^)? (`transpose` `=` $transpose^)? (`->` type($results)^)?"
         verify rules::elementwise
@@ -435,7 +435,7 @@ with_vectors! {
         attrs(signed: Option<Truth> = "is_signed", broadcast: Option<Vec<i64>> = "broadcast", transpose: Option<Vec<i64>> = "transpose")
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("out", Shaped), Each("temp_buffer", Shaped), Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`is_signed` `=` $is_signed^)? (`broadcast` `=` $broadcast^)? (`transpose` `=` $transpose^)? (`->` type($results)^)?"
         verify rules::elementwise
@@ -447,7 +447,7 @@ with_vectors! {
         attrs(signed: Option<Truth> = "is_signed", broadcast: Option<Vec<i64>> = "broadcast", transpose: Option<Vec<i64>> = "transpose")
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("out", Shaped), Each("temp_buffer", Shaped), Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`is_signed` `=` $is_signed^)? (`broadcast` `=` $broadcast^)? (`transpose` `=` $transpose^)? (`->` type($results)^)?"
         verify rules::elementwise
@@ -462,7 +462,7 @@ with_vectors! {
         )
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("out", Shaped), Each("temp_buffer", Shaped), Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`round` `:` $round^)? (`is_signed` `:` $is_signed^)? (`broadcast` `=` $broadcast^)? (`transpose` `=` $transpose^)? (`->` type($results)^)?"
         verify rules::elementwise
@@ -474,7 +474,7 @@ with_vectors! {
         attrs(permutation: Option<Vec<i64>> = "permutation", disable_align: Option<Truth> = "disable_align")
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("ins", Shaped), Each("out", Shaped), Each("temp_buffer", Shaped), Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`permutation` `=` $permutation^)? (`disable_align` `=` $disable_align^)? (`->` type($results)^)?"
         verify rules::transposed
@@ -486,7 +486,7 @@ with_vectors! {
         attrs(axis: Option<i64> = "gather_axis")
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("ins", Shaped), Each("indices", Shaped), Each("out", Shaped), Each("temp_buffer", Shaped), Written("results", "out"))
         effects(READ, Effect::new(Access::Read, Resource::Shared, Some("indices")), WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `indices` `(` $indices `:` type($indices) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`gather_axis` `=` $gather_axis^)? (`->` type($results)^)?"
     }
@@ -500,7 +500,7 @@ with_vectors! {
         )
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("out", Shaped), Each("temp_buffer", Shaped), Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`compare_mode` `=` $compare_mode^)? (`is_signed` `:` $is_signed^)? (`broadcast` `=` $broadcast^)? (`transpose` `=` $transpose^)? (`->` type($results)^)?"
         verify rules::elementwise
@@ -512,7 +512,7 @@ with_vectors! {
         attrs(broadcast_dims: Option<Vec<i64>> = "broadcast_dims")
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("out", Shaped), Each("temp_buffer", Shaped), Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`broadcast_dims` `=` $broadcast_dims^)? (`->` type($results)^)?"
         verify rules::broadcast
@@ -527,7 +527,7 @@ with_vectors! {
         )
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("ins", Shaped), Each("out", Shaped), Each("temp_buffer", Shaped), Each("indices", Shaped), Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict $arith `ins` `(` $ins `:` type($ins) `)` (`indices` `(` $indices^ `:` type($indices) `)`)? `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`unsigned_src` `=` $unsigned_src^)? (`tie_break_left` `=` $tie_break_left^)? `reduce_dims` `=` $reduce_dims (`->` type($results)^)?"
         verify rules::reduction
@@ -538,7 +538,7 @@ with_vectors! {
         operands(out: one, offset: opt, strides: var)
         variadic_results(results)
         index(Unrelated)
-        types(Is("offset", Fixed(crate::Type::INDEX)), Is("strides", Fixed(crate::Type::INDEX)), Written("results", "out"))
+        types(Each("out", Shaped), Is("offset", Fixed(crate::Type::INDEX)), Is("strides", Fixed(crate::Type::INDEX)), Written("results", "out"))
         effects(WRITE)
         format "attr-dict (`offset` `[` $offset^ `]`)? `strides` `[` $strides `]` `outs` `(` $out `:` type($out) `)` (`->` type($results)^)?"
         verify rules::range

@@ -53,7 +53,7 @@ crate::dialect! {
         operands(ins: one, out: one)
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("ins", Shaped), Each("out", Shaped), Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`->` type($results)^)?"
     }
@@ -63,7 +63,7 @@ crate::dialect! {
         operands(ins: one, out: one)
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("ins", Shaped), Each("out", Shaped), Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`->` type($results)^)?"
     }
@@ -74,7 +74,7 @@ crate::dialect! {
         attrs(is_transposed: Option<Truth> = "is_transposed")
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("ins", Shaped), Each("out", Shaped), Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`is_transposed` `=` $is_transposed^)? (`->` type($results)^)?"
     }
@@ -84,7 +84,7 @@ crate::dialect! {
         operands(ins: var, out: one)
         variadic_results(results)
         index(Unrelated)
-        types()
+        types(Each("out", Shaped))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`->` type($results)^)?"
     }
@@ -94,7 +94,7 @@ crate::dialect! {
         operands(ins: one, out: one, mask: opt)
         variadic_results(results)
         index(Unrelated)
-        types()
+        types(Each("out", Shaped))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`mask` `(` $mask^ `:` type($mask) `)`)? (`->` type($results)^)?"
     }
@@ -105,7 +105,7 @@ crate::dialect! {
         attrs(atomic_kind: AtomicKind = "atomic_kind")
         variadic_results(results)
         index(Unrelated)
-        types()
+        types(Each("out", Shaped))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` `atomic_kind` `=` $atomic_kind (`->` type($results)^)?"
     }
@@ -116,7 +116,7 @@ crate::dialect! {
         attrs(channels: i64 = "interleave_channel_nums")
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("out", Shaped), Each("temp_buffer", Shaped), Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` `interleave_channel_nums` `=` $interleave_channel_nums (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`->` type($results)^)?"
     }
@@ -127,7 +127,7 @@ crate::dialect! {
         attrs(channel_num: Option<i64> = "channel_num", index_mode: Option<DeinterleaveMode> = "index_mode")
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("ins", Shaped), Each("out", Shaped), Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`channel_num` `=` $channel_num^)? (`index_mode` `=` $index_mode^)? (`->` type($results)^)?"
     }
@@ -138,7 +138,7 @@ crate::dialect! {
         attrs(axis: i64 = "flip_axis")
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("ins", Shaped), Each("out", Shaped), Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` `flip_axis` `=` $flip_axis (`->` type($results)^)?"
     }
@@ -149,7 +149,7 @@ crate::dialect! {
         attrs(broadcast: Option<Vec<i64>> = "broadcast", transpose: Option<Vec<i64>> = "transpose")
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("out", Shaped), Each("temp_buffer", Shaped), Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`broadcast` `=` $broadcast^)? (`transpose` `=` $transpose^)? (`->` type($results)^)?"
     }
@@ -160,7 +160,7 @@ crate::dialect! {
         attrs(broadcast: Option<Vec<i64>> = "broadcast", transpose: Option<Vec<i64>> = "transpose")
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("out", Shaped), Each("temp_buffer", Shaped), Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`broadcast` `=` $broadcast^)? (`transpose` `=` $transpose^)? (`->` type($results)^)?"
     }
@@ -170,7 +170,7 @@ crate::dialect! {
         operands(ins: var, out: var, temp_buffer: opt)
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("out", Shaped), Each("temp_buffer", Shaped), Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`->` type($results)^)?"
     }
@@ -181,7 +181,7 @@ crate::dialect! {
         attrs(static_low: Option<Vec<i64>> = "static_low", static_high: Option<Vec<i64>> = "static_high")
         variadic_results(results)
         index(Unrelated)
-        types(Is("low", Fixed(crate::Type::INDEX)), Is("high", Fixed(crate::Type::INDEX)), Written("results", "out"))
+        types(Each("ins", Shaped), Each("out", Shaped), Is("low", Fixed(crate::Type::INDEX)), Is("high", Fixed(crate::Type::INDEX)), Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` `low` `` indices($low, $static_low) `high` `` indices($high, $static_high) `pad_value` $pad_value `:` type($pad_value) (`->` type($results)^)?"
     }
@@ -192,7 +192,7 @@ crate::dialect! {
         attrs(dim: i64 = "dim")
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("out", Shaped), Written("results", "out"))
         effects(READ, WRITE)
         format "`dim` `(` $dim `)` attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` (`->` type($results)^)?"
     }
@@ -202,7 +202,7 @@ crate::dialect! {
         operands(ins: one, mask: one, out: var)
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("ins", Shaped), Each("mask", Shaped), Each("out", Shaped), Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `mask` `(` $mask `:` type($mask) `)` `outs` `(` $out `:` type($out) `)` (`->` type($results)^)?"
     }
@@ -213,7 +213,7 @@ crate::dialect! {
         attrs(descending: Truth = "descending", axis: i64 = "sort_axis")
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("ins", Shaped), Each("out", Shaped), Each("temp_buffer", Shaped), Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` `descending` `=` $descending `sort_axis` `=` $sort_axis (`temp_buffer` `(` $temp_buffer^ `:` type($temp_buffer) `)`)? (`->` type($results)^)?"
         verify rules::sorted
@@ -225,7 +225,7 @@ crate::dialect! {
         attrs(a_transpose: Flag = "a_transpose", b_transpose: Flag = "b_transpose", enable_hf32: Flag = "enable_HF32", enable_i4: Flag = "enable_I4", unit_flag_mode: Option<crate::Attr> = "unit_flag_mode")
         variadic_results(results)
         index(Unrelated)
-        types(Is("init", Fixed(crate::Type::I1)), Is("unit_flag_cond", Fixed(crate::Type::I1)), Written("results", "out"))
+        types(Each("a", Shaped), Each("b", Shaped), Each("out", Shaped), Each("per_channel_bias", Shaped), Is("init", Fixed(crate::Type::I1)), Is("unit_flag_cond", Fixed(crate::Type::I1)), Written("results", "out"))
         effects(Effect::new(Access::Read, Resource::Shared, Some("a")), Effect::new(Access::Read, Resource::Shared, Some("b")), WRITE)
         format "attr-dict `ins` `(` $a `,` $b `,` $init `,` $m `,` $k `,` $n (`,` $per_channel_bias^)? `:` type($a) `,` type($b) `,` type($init) `,` type($m) `,` type($k) `,` type($n) (`,` type($per_channel_bias)^)? `)` `outs` `(` $out `:` type($out) `)` (`sync_related_args` `(` $sync_related_args^ `:` type($sync_related_args) `)`)? (`unit_flag_mode` `(` $unit_flag_mode^ `)`)? (`unit_flag_cond` `(` $unit_flag_cond^ `)`)? (`->` type($results)^)?"
     }
@@ -236,7 +236,7 @@ crate::dialect! {
         attrs(a_transpose: Flag = "a_transpose", b_transpose: Flag = "b_transpose")
         variadic_results(results)
         index(Unrelated)
-        types(Is("init", Fixed(crate::Type::I1)))
+        types(Each("a", Shaped), Each("b", Shaped), Each("scale_a", Shaped), Each("scale_b", Shaped), Each("out", Shaped), Each("per_channel_bias", Shaped), Is("init", Fixed(crate::Type::I1)))
         effects(Effect::new(Access::Read, Resource::Shared, Some("a")), Effect::new(Access::Read, Resource::Shared, Some("b")), WRITE)
         format "attr-dict (`a_transpose` $a_transpose^)? (`b_transpose` $b_transpose^)? `ins` `(` $a `,` $b `,` $scale_a `,` $scale_b `,` $init `,` $m `,` $k `,` $n (`,` $per_channel_bias^)? `:` type($a) `,` type($b) `,` type($scale_a) `,` type($scale_b) `,` type($init) `,` type($m) `,` type($k) `,` type($n) (`,` type($per_channel_bias)^)? `)` `outs` `(` $out `:` type($out) `)` (`sync_related_args` `(` $sync_related_args^ `:` type($sync_related_args) `)`)? (`->` type($results)^)?"
     }
@@ -247,7 +247,7 @@ crate::dialect! {
         attrs(a_transpose: Flag = "aTranspose", b_transpose: Flag = "bTranspose", descale_mode: Option<DescaleMode> = "descaleMode")
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("a", Shaped), Each("b", Shaped), Each("bias", Shaped), Each("descale", Shaped), Each("out", Shaped), Written("results", "out"))
         effects(Effect::new(Access::Read, Resource::Shared, Some("a")), Effect::new(Access::Read, Resource::Shared, Some("b")), WRITE)
         format "attr-dict `ins` `(` $a `,` $b `:` type($a) `,` type($b) `)` `outs` `(` $out `:` type($out) `)` (`tiling_params` `=` $tiling_params^ `:` type($tiling_params))? (`bias` `=` $bias^ `:` type($bias))? (`descale` `=` $descale^ `:` type($descale))? (`a_transpose` $aTranspose^)? (`b_transpose` $bTranspose^)? (`descale_mode` `=` $descaleMode^)? (`block_sizes` `(` $block_sizes^ `:` type($block_sizes) `)`)? (`process_sizes` `(` $process_sizes^ `:` type($process_sizes) `)`)? (`swizzle_offset` `=` $swizzle_offset^ `:` type($swizzle_offset))? (`swizzle_direction` `=` $swizzle_direction^ `:` type($swizzle_direction))? (`epilogue_p_tiles` `=` $epilogue_p_tiles^ `:` type($epilogue_p_tiles))? (`->` type($results)^)?"
         verify rules::matmul
@@ -259,7 +259,7 @@ crate::dialect! {
         attrs(a_transpose: Flag = "aTranspose", b_transpose: Flag = "bTranspose", descale_mode: Option<DescaleMode> = "descaleMode")
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("a", Shaped), Each("b", Shaped), Each("bias", Shaped), Each("descale", Shaped), Each("out", Shaped), Written("results", "out"))
         effects(Effect::new(Access::Read, Resource::Shared, Some("a")), Effect::new(Access::Read, Resource::Shared, Some("b")), WRITE)
         format "attr-dict `ins` `(` $a `,` $b `:` type($a) `,` type($b) `)` (`post_vector_func_ins` `(` $post_vec_func_ins^ `:` type($post_vec_func_ins) `)`)? (`workspace_ins` `(` $workspace_ins^ `:` type($workspace_ins) `)`)? `outs` `(` $out `:` type($out) `)` (`tiling_params` `=` $tiling_params^ `:` type($tiling_params))? (`comm_params` `=` $comm_params^ `:` type($comm_params))? (`bias` `=` $bias^ `:` type($bias))? (`descale` `=` $descale^ `:` type($descale))? (`a_transpose` $aTranspose^)? (`b_transpose` $bTranspose^)? (`descale_mode` `=` $descaleMode^)? (`block_sizes` `(` $block_sizes^ `:` type($block_sizes) `)`)? (`process_sizes` `(` $process_sizes^ `:` type($process_sizes) `)`)? (`swizzle_offset` `=` $swizzle_offset^ `:` type($swizzle_offset))? (`swizzle_direction` `=` $swizzle_direction^ `:` type($swizzle_direction))? (`epilogue_p_tiles` `=` $epilogue_p_tiles^ `:` type($epilogue_p_tiles))? (`->` type($results)^)?"
         verify rules::matmul
@@ -271,7 +271,7 @@ crate::dialect! {
         attrs(a_transpose: Flag = "aTranspose", b_transpose: Flag = "bTranspose", descale_mode: Option<DescaleMode> = "descaleMode")
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("a", Shaped), Each("b", Shaped), Each("tokens_per_expert", Shaped), Each("bias", Shaped), Each("descale", Shaped), Each("out", Shaped), Written("results", "out"))
         effects(Effect::new(Access::Read, Resource::Shared, Some("a")), Effect::new(Access::Read, Resource::Shared, Some("b")), WRITE)
         format "attr-dict `ins` `(` $a `,` $b `,` $tokens_per_expert `:` type($a) `,` type($b) `,` type($tokens_per_expert) `)` (`post_vector_func_ins` `(` $post_vec_func_ins^ `:` type($post_vec_func_ins) `)`)? (`post_vector_func_outs` `(` $post_vec_func_outs^ `:` type($post_vec_func_outs) `)`)? (`workspace_ins` `(` $workspace_ins^ `:` type($workspace_ins) `)`)? `outs` `(` $out `:` type($out) `)` (`tiling_params` `=` $tiling_params^ `:` type($tiling_params))? (`comm_params` `=` $comm_params^ `:` type($comm_params))? (`bias` `=` $bias^ `:` type($bias))? (`descale` `=` $descale^ `:` type($descale))? (`a_transpose` $aTranspose^)? (`b_transpose` $bTranspose^)? (`descale_mode` `=` $descaleMode^)? (`block_sizes` `(` $block_sizes^ `:` type($block_sizes) `)`)? (`process_sizes` `(` $process_sizes^ `:` type($process_sizes) `)`)? (`swizzle_offset` `=` $swizzle_offset^ `:` type($swizzle_offset))? (`swizzle_direction` `=` $swizzle_direction^ `:` type($swizzle_direction))? (`epilogue_p_tiles` `=` $epilogue_p_tiles^ `:` type($epilogue_p_tiles))? (`->` type($results)^)?"
         verify rules::group_matmul
@@ -283,7 +283,7 @@ crate::dialect! {
         attrs(padding: i32 = "padding", groups: i32 = "groups")
         variadic_results(results)
         index(Unrelated)
-        types(Is("init", Fixed(crate::Type::I1)), Written("results", "out"))
+        types(Each("ins", Shaped), Each("weight", Shaped), Each("bias", Shaped), Each("out", Shaped), Is("init", Fixed(crate::Type::I1)), Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `,` $weight `,` $init (`,` $bias^)? `:` type($ins) `,` type($weight) `,` type($init) (`,` type($bias)^)? `)` `outs` `(` $out `:` type($out) `)` (`sync_related_args` `(` $sync_related_args^ `:` type($sync_related_args) `)`)? (`->` type($results)^)?"
     }
@@ -294,7 +294,7 @@ crate::dialect! {
         attrs(padding: crate::Attr = "padding", groups: i32 = "groups")
         variadic_results(results)
         index(Unrelated)
-        types(Is("init", Fixed(crate::Type::I1)), Written("results", "out"))
+        types(Each("ins", Shaped), Each("weight", Shaped), Each("bias", Shaped), Each("out", Shaped), Is("init", Fixed(crate::Type::I1)), Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `,` $weight `,` $init (`,` $bias^)? `:` type($ins) `,` type($weight) `,` type($init) (`,` type($bias)^)? `)` `outs` `(` $out `:` type($out) `)` (`sync_related_args` `(` $sync_related_args^ `:` type($sync_related_args) `)`)? (`->` type($results)^)?"
     }
@@ -305,7 +305,7 @@ crate::dialect! {
         attrs(padding: crate::Attr = "padding", groups: i32 = "groups")
         variadic_results(results)
         index(Unrelated)
-        types(Is("init", Fixed(crate::Type::I1)), Written("results", "out"))
+        types(Each("ins", Shaped), Each("weight", Shaped), Each("bias", Shaped), Each("out", Shaped), Is("init", Fixed(crate::Type::I1)), Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `,` $weight `,` $init (`,` $bias^)? `:` type($ins) `,` type($weight) `,` type($init) (`,` type($bias)^)? `)` `outs` `(` $out `:` type($out) `)` (`sync_related_args` `(` $sync_related_args^ `:` type($sync_related_args) `)`)? (`->` type($results)^)?"
     }

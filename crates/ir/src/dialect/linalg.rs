@@ -53,7 +53,7 @@ with_structured! {
         regions(body: "linalg.yield") flow()
         traits(SingleBlock)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("out", Shaped), Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict (`ins` `(` $ins^ `:` type($ins) `)`)? (`outs` `(` $out^ `:` type($out) `)`)? region($body) (`->` type($results)^)?"
     }
@@ -64,7 +64,7 @@ with_structured! {
         attrs(dimensions: Vec<i64> = "dimensions")
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("ins", Shaped), Each("out", Shaped), Written("results", "out"))
         effects(READ, WRITE)
         format "attr-dict `ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` `dimensions` `=` $dimensions"
     }
@@ -75,7 +75,7 @@ with_structured! {
         attrs(dimensions: Vec<i64> = "dimensions")
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("ins", Shaped), Each("out", Shaped), Written("results", "out"))
         effects(READ, WRITE)
         format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` `dimensions` `=` $dimensions attr-dict"
     }
@@ -86,7 +86,7 @@ with_structured! {
         attrs(permutation: Vec<i64> = "permutation")
         variadic_results(results)
         index(Unrelated)
-        types(Written("results", "out"))
+        types(Each("ins", Shaped), Each("out", Shaped), Written("results", "out"))
         effects(READ, WRITE)
         format "`ins` `(` $ins `:` type($ins) `)` `outs` `(` $out `:` type($out) `)` `permutation` `=` $permutation attr-dict"
     }

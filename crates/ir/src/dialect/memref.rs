@@ -18,7 +18,7 @@ crate::dialect! {
         results(result)
         traits(Pure)
         index(Unrelated)
-        types(Each("offsets", Int), Each("sizes", Int), Each("strides", Int))
+        types(Each("src", View), Each("result", View), Each("offsets", Int), Each("sizes", Int), Each("strides", Int))
         effects()
         format "$src `to` `offset` `` `:` indices($offsets, $static_offsets) `,` `sizes` `` `:` indices($sizes, $static_sizes) `,` `strides` `` `:` indices($strides, $static_strides) attr-dict `:` type($src) `to` type($result)"
     }
@@ -33,7 +33,7 @@ crate::dialect! {
         results(result)
         traits(Pure)
         index(Unrelated)
-        types(Each("offsets", Int), Each("sizes", Int), Each("strides", Int))
+        types(Each("src", View), Each("result", View), Each("offsets", Int), Each("sizes", Int), Each("strides", Int))
         effects()
         format "$src `` indices($offsets, $static_offsets) indices($sizes, $static_sizes) indices($strides, $static_strides) attr-dict `:` type($src) `to` type($result)"
     }
@@ -43,7 +43,7 @@ crate::dialect! {
         operands(src: one, indices: var)
         results(result)
         index(Unrelated)
-        types(Each("indices", Int), Is("result", Element("src")))
+        types(Each("src", View), Each("indices", Int), Is("result", Element("src")))
         effects(Effect::new(Access::Read, Resource::Shared, Some("src")))
         format "$src `[` $indices `]` attr-dict `:` type($src)"
     }
@@ -53,7 +53,7 @@ crate::dialect! {
         operands(dynamic_sizes: var, symbols: var)
         results(result)
         index(Unrelated)
-        types(Is("dynamic_sizes", Fixed(crate::Type::INDEX)), Is("symbols", Fixed(crate::Type::INDEX)))
+        types(Each("result", View), Is("dynamic_sizes", Fixed(crate::Type::INDEX)), Is("symbols", Fixed(crate::Type::INDEX)))
         effects(ALLOCATE)
         format "`(` $dynamic_sizes `)` (`` `[` $symbols^ `]`)? attr-dict `:` type($result)"
         verify rules::allocation
@@ -64,7 +64,7 @@ crate::dialect! {
         operands(dynamic_sizes: var, symbols: var)
         results(result)
         index(Unrelated)
-        types(Is("dynamic_sizes", Fixed(crate::Type::INDEX)), Is("symbols", Fixed(crate::Type::INDEX)))
+        types(Each("result", View), Is("dynamic_sizes", Fixed(crate::Type::INDEX)), Is("symbols", Fixed(crate::Type::INDEX)))
         effects(ALLOCATE)
         format "`(` $dynamic_sizes `)` (`` `[` $symbols^ `]`)? attr-dict `:` type($result)"
         verify rules::allocation
@@ -74,7 +74,7 @@ crate::dialect! {
     op Dealloc = "dealloc" {
         operands(src: one)
         index(Unrelated)
-        types()
+        types(Each("src", View))
         effects(Effect::new(Access::Free, Resource::Shared, Some("src")))
         format "$src attr-dict `:` type($src)"
     }
@@ -83,7 +83,7 @@ crate::dialect! {
     op Store = "store" {
         operands(value: one, dst: one, indices: var)
         index(Unrelated)
-        types(Each("indices", Int), Is("value", Element("dst")))
+        types(Each("dst", View), Each("indices", Int), Is("value", Element("dst")))
         effects(Effect::new(Access::Write, Resource::Shared, Some("dst")))
         format "$value `,` $dst `[` $indices `]` attr-dict `:` type($dst)"
     }
@@ -92,7 +92,7 @@ crate::dialect! {
     op Copy = "copy" {
         operands(src: one, dst: one)
         index(Unrelated)
-        types()
+        types(Each("src", View), Each("dst", View))
         effects(Effect::new(Access::Read, Resource::Shared, Some("src")), Effect::new(Access::Write, Resource::Shared, Some("dst")))
         format "$src `,` $dst attr-dict `:` type($src) `to` type($dst)"
         verify rules::same_elements
@@ -104,7 +104,7 @@ crate::dialect! {
         results(result)
         traits(Pure)
         index(Unrelated)
-        types()
+        types(Each("src", View), Each("result", View))
         effects()
         format "$src attr-dict `:` type($src) `to` type($result)"
         verify rules::same_elements
@@ -116,7 +116,7 @@ crate::dialect! {
         results(result)
         traits(Pure)
         index(Unrelated)
-        types()
+        types(Each("src", View), Each("result", View))
         effects()
         format "$src attr-dict `:` type($src) `to` type($result)"
         verify rules::same_elements
@@ -129,7 +129,7 @@ crate::dialect! {
         results(result)
         traits(Pure)
         index(Unrelated)
-        types()
+        types(Each("src", View), Each("result", View))
         effects()
         format "$src $reassociation attr-dict `:` type($src) `into` type($result)"
         verify rules::same_elements
@@ -142,7 +142,7 @@ crate::dialect! {
         results(result)
         traits(Pure)
         index(Unrelated)
-        types(Is("output_shape", Fixed(crate::Type::INDEX)))
+        types(Each("src", View), Each("result", View), Is("output_shape", Fixed(crate::Type::INDEX)))
         effects()
         format "$src $reassociation (`output_shape` indices($output_shape, $static_output_shape)^)? attr-dict `:` type($src) `into` type($result)"
         verify rules::same_elements
@@ -154,7 +154,7 @@ crate::dialect! {
         results(result)
         traits(Pure)
         index(Unrelated)
-        types(Is("byte_shift", Fixed(crate::Type::INDEX)), Is("sizes", Fixed(crate::Type::INDEX)))
+        types(Each("src", View), Each("result", View), Is("byte_shift", Fixed(crate::Type::INDEX)), Is("sizes", Fixed(crate::Type::INDEX)))
         effects()
         format "$src `` `[` $byte_shift `]` `` `[` $sizes `]` attr-dict `:` type($src) `to` type($result)"
     }
@@ -165,7 +165,7 @@ crate::dialect! {
         results(result)
         traits(Pure)
         index(Unrelated)
-        types()
+        types(Each("src", View), Each("shape", View), Each("result", View))
         effects()
         format "$src `(` $shape `)` attr-dict `:` functional-type(operands, results)"
         verify rules::same_elements
@@ -177,7 +177,7 @@ crate::dialect! {
         results(result)
         traits(Pure)
         index(Unrelated)
-        types(Is("dimension", Fixed(crate::Type::INDEX)), Is("result", Fixed(crate::Type::INDEX)))
+        types(Each("src", View), Is("dimension", Fixed(crate::Type::INDEX)), Is("result", Fixed(crate::Type::INDEX)))
         effects()
         format "$src `,` $dimension attr-dict `:` type($src)"
     }
@@ -188,7 +188,7 @@ crate::dialect! {
         variadic_results(results)
         traits(Pure)
         index(Unrelated)
-        types()
+        types(Each("src", View))
         effects()
         format "$src `:` type($src) `->` type($results) attr-dict"
     }
@@ -199,7 +199,7 @@ crate::dialect! {
         results(result)
         traits(Pure)
         index(Unrelated)
-        types()
+        types(Each("result", View))
         effects()
         format "$name `:` type($result) attr-dict"
     }

@@ -15,7 +15,7 @@ crate::dialect! {
         operands(workspace: opt, dynamic_sizes: var, offset: var)
         results(result)
         index(Unrelated)
-        types(Is("dynamic_sizes", Fixed(crate::Type::INDEX)), Is("offset", Fixed(crate::Type::INDEX)))
+        types(Each("workspace", View), Each("result", View), Is("dynamic_sizes", Fixed(crate::Type::INDEX)), Is("offset", Fixed(crate::Type::INDEX)))
         effects(STAYS)
         format "`(` $dynamic_sizes `)` (`from` $workspace^)? (`offset` `=` `[` $offset^ `]`)? attr-dict `:` (`from` type($workspace)^ `to`)? type($result)"
         verify super::shaped_rules::workspace

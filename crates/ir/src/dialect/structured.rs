@@ -17,7 +17,7 @@ macro_rules! with_structured {
                     operands(ins: var, out: var)
                     variadic_results(results)
                     index(Unrelated)
-                    types(Written("results", "out"))
+                    types(Each("out", Shaped), Written("results", "out"))
                     effects(READ, WRITE)
                     format "attr-dict (`ins` `(` $ins^ `:` type($ins) `)`)? (`outs` `(` $out^ `:` type($out) `)`)? (`->` type($results)^)?"
                 }
