@@ -505,3 +505,30 @@ def test_what_prunes_and_nothing_reads_warns():
         triton.autotune(
             configs=[triton.Config({"BLOCK": 4})], key=[], prune_configs_by={"configs_top_k": 1.0}
         )(triton.jit(body))
+
+
+def test_a_measurement_may_be_one_number():
+    table = {16: 3.0, 32: np.float32(1.0), 64: 2}
+
+    def bench(run, quantiles):
+        run()
+        return table[int(SEEN[0])]
+
+    kernel = triton.autotune(configs(*table), key=["n"], do_bench=bench)(triton.jit(body))
+    launch(kernel, np.zeros(100, np.int32))
+    assert kernel.best_config.kwargs == {"BLOCK": 32}
+    assert kernel.configs_timings[kernel.configs[0]] == [3.0] * 3
+
+
+def test_what_top_k_may_be():
+    by = {"perf_model": lambda BLOCK, **_: BLOCK, "top_k": "one"}
+    kernel = triton.autotune(configs(16, 32), key=["n"], do_bench=times({16: 1.0}), prune_configs_by=by)(
+        triton.jit(body)
+    )
+    with pytest.raises(TypeError, match="top_k is a number of configurations, or a fraction"):
+        launch(kernel, np.zeros(100, np.int32))
+
+
+def test_a_configuration_reads_as_triton_s():
+    config = triton.Config({"BLOCK": 16}, num_warps=2, num_stages=5, maxnreg=64)
+    assert str(config) == "BLOCK: 16, num_warps: 2, num_ctas: 1, num_stages: 5, maxnreg: 64"

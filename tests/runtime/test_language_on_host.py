@@ -24,6 +24,9 @@ def test_every_exported_name_exists_and_functions_are_documented():
 
 def test_constexpr_computes():
     n = tl.constexpr(6)
+    assert n.logical_and(0).value == 0 and n.logical_or(tl.constexpr(0)).value == 6
+    # An element is what it is, and no constexpr.
+    assert type(tl.constexpr([1, 2])[tl.constexpr(1)]) is int
     assert (n + 1).value == 7 and (2 * n).value == 12 and (n // 4).value == 1 and (-n).value == -6
     assert (
         (n == 6).value is True

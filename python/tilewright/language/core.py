@@ -74,13 +74,21 @@ class constexpr(base_value):
         return self.value(*args, **kwargs)
 
     def __getitem__(self, index):
-        return constexpr(self.value[_plain(index)])
+        return self.value[_plain(index)]
 
     def __iter__(self):
         return iter(self.value)
 
     def __len__(self):
         return len(self.value)
+
+    def logical_and(self, other) -> constexpr:
+        """``and``, of which Python lets nobody say what it does."""
+        return constexpr(self.value and _plain(other))
+
+    def logical_or(self, other) -> constexpr:
+        """``or``, likewise."""
+        return constexpr(self.value or _plain(other))
 
 
 def _plain(value):

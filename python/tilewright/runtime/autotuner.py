@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import numbers
 import sys
 import time
 import warnings
@@ -17,7 +18,7 @@ from .jit import KernelInterface
 _DEFAULTS = option_defaults()
 
 #: The launch options of a configuration.
-_OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "ir_override")
+_OPTIONS = ("num_warps", "num_ctas", "num_stages", "maxnreg", "ir_override")
 
 #: The time of a configuration that doesn't work.
 _NEVER = float("inf")
@@ -272,7 +273,8 @@ class Autotuner(KernelInterface):
             progress.now(str(config))
             times = self._bench(*args, config=config, **kwargs)
             progress.step()
-            return times
+            # A `do_bench` of the program's own may give one number.
+            return [float(times)] * 3 if isinstance(times, numbers.Real) else times
 
         progress = _progress(self.__name__, len(candidates))
         with self._begin_all(candidates, args, kwargs) as self._ahead:
@@ -358,6 +360,10 @@ class Autotuner(KernelInterface):
             top_k = self.configs_top_k
             if isinstance(top_k, float) and top_k <= 1.0:
                 top_k = max(1, int(len(self.configs) * top_k))
+            elif not isinstance(top_k, int):
+                raise TypeError(
+                    f"@autotune of {self.base_fn.__name__}: top_k is a number of configurations, or a fraction of them up to 1.0, not {top_k!r}"
+                )
             if len(candidates) > top_k:
                 estimate = {c: self.perf_model(**self.nargs, **kwargs, **c.all_kwargs()) for c in candidates}
                 candidates = sorted(candidates, key=estimate.__getitem__)[:top_k]
