@@ -300,10 +300,13 @@ impl Target {
     }
 
     /// The architecture for `ptxas` and the least PTX ISA version of code with this text. Most code of a Blackwell runs on those that come later;
-    /// conversions of microscaling formats are its family's alone (PTX ISA, "cvt").
+    /// conversions of microscaling formats are its family's alone, and stochastic rounding (`.rs`) is its own (PTX ISA, "cvt").
     pub fn architecture(self, ptx: &str) -> (String, u32) {
         const OF_A_FAMILY: [&str; 4] = [".e2m1x2", ".e2m3x2", ".e3m2x2", ".ue8m0x2"];
         let facts = self.facts();
+        if self.capability() == 100 && ptx.contains("cvt.rs.") {
+            return (format!("{}a", facts.arch), facts.ptx.max(87));
+        }
         match self.capability() >= 100 && OF_A_FAMILY.iter().any(|name| ptx.contains(name)) {
             true => (format!("{}f", facts.arch), facts.ptx.max(88)),
             false => (facts.arch.to_string(), facts.ptx),
@@ -446,7 +449,11 @@ mod tests {
         let of_family = target(100).retarget(small.clone(), None).unwrap();
         assert!(of_family.contains(".version 8.8\n.target sm_100f\n"), "{of_family}");
         assert_eq!(target(100).architecture(&of_family).0, "sm_100f");
-        assert_eq!(target(100).retarget(small, Some(87)), Err(88));
+        assert_eq!(target(100).retarget(small.clone(), Some(87)), Err(88));
+        let stochastic = format!("{small}cvt.rs.satfinite.e2m1x4.f32 h, {{f, f, f, f}}, r;\n");
+        let own = target(100).retarget(stochastic, None).unwrap();
+        assert!(own.contains(".version 8.7\n.target sm_100a\n"), "{own}");
+        assert_eq!(target(100).architecture(&own).0, "sm_100a");
         assert_eq!(target(90).retarget(ptx.clone(), None), Ok(ptx));
     }
 }
