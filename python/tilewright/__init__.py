@@ -5,6 +5,7 @@ where its arrays are: NumPy arrays and CPU tensors on the CPU, CUDA tensors on t
 """
 
 import importlib
+import operator as _operator
 
 from . import knobs, language, runtime
 from ._tilewright import CompiledKernel, __version__
@@ -51,6 +52,7 @@ def cdiv(x: int | language.constexpr, y: int | language.constexpr) -> int:
 @constexpr_function
 def next_power_of_2(n: int | language.constexpr) -> int:
     """The smallest power of two that is at least ``n``; 0 for 0."""
+    n = _operator.index(n)
     return 1 << (n - 1).bit_length() if n > 0 else 0
 
 

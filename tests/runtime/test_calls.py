@@ -405,6 +405,8 @@ def test_introspection():
 def test_host_functions():
     assert triton.cdiv(7, 2) == 4
     assert [triton.next_power_of_2(n) for n in (0, 1, 2, 3, 1000)] == [0, 1, 2, 4, 1024]
+    # As products of shapes are.
+    assert triton.next_power_of_2(np.prod((5, 7))) == 64
 
 
 def test_a_forked_process_runs_kernels_too():
