@@ -130,6 +130,19 @@ fn a_wrong_swizzle_is_seen() {
 
 /// Without any one of the barriers, waits, arrivals and fences around the copies the simulator complains: the tests above do
 /// not pass by luck.
+/// What the mbarrier expects and the copies are issued in one piece, around which the other warps branch; the barrier before what is copied stands in front of it.
+#[test]
+fn one_branch_leads_around_what_a_thread_issues() {
+    let ptx = finish(&copy_kernel(16, 64, &nvmma(128), 3)).ptx;
+    let (before, behind) = ptx.split_once("bra.uni issued;").unwrap_or_else(|| panic!("{ptx}"));
+    let (issued, behind) = behind.split_once("issued:").unwrap_or_else(|| panic!("{ptx}"));
+    assert_eq!(issued.matches("mbarrier.arrive.expect_tx").count(), 1, "{ptx}");
+    assert_eq!(issued.matches("cp.async.bulk.tensor").count(), 2, "{ptx}");
+    assert!(!behind.contains("expect_tx") && !behind.contains("bra.uni issued;"), "{ptx}");
+    let body = before.rsplit_once(".pragma").map_or(before, |(_, body)| body);
+    assert!(body.contains("bar.sync"), "{ptx}");
+}
+
 #[test]
 fn what_orders_copies_is_needed() {
     // The kernel's end needs no invalidation, and without it not the barrier before it.

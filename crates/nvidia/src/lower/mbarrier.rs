@@ -14,6 +14,12 @@ use super::{Lower, Result};
 /// As many arrivals are made one by one.
 const MAX_SINGLE_ARRIVALS: i32 = 64;
 
+/// The operand of an instruction on an mbarrier: `[base+constant]`.
+fn operand(asm: &mut Asm, (base, offset): (Value, Value)) -> String {
+    let base = asm.arg(base, 'r');
+    format!("[{base}+{}]", asm.arg(offset, 'n'))
+}
+
 impl Lower<'_, '_> {
     /// Shared memory as instructions on mbarriers name it: `::cta` came with clusters (PTX ISA, "mbarrier").
     fn shared_qualifier(&self) -> &'static str {
@@ -67,15 +73,22 @@ impl Lower<'_, '_> {
     fn on_barrier(&mut self, pred: Value, name: &str, sink: bool, address: Value, argument: Option<i32>) {
         let mut asm = Asm::default();
         let pred = asm.arg(pred, 'b');
-        let (base, offset) = self.b.split_offset(address);
-        let base = asm.arg(base, 'r');
-        let offset = self.b.i32(offset);
-        let offset = asm.arg(offset, 'n');
+        let at = operand(&mut asm, self.parts_of(address));
         let sink = if sink { "_, " } else { "" };
         let argument = argument.map_or(String::new(), |a| format!(", {a}"));
-        let space = self.shared_qualifier();
-        let text = format!("@{pred} mbarrier.{name}.{space}.b64 {sink}[{base}+{offset}]{argument};");
+        let text = format!("@{pred} mbarrier.{name}.{} {sink}{at}{argument};", self.barrier_type());
         self.b.asm(&text, &asm.constraints, Effect::Write, &[], &asm.args);
+    }
+
+    /// How instructions on mbarriers end: `shared::cta.b64`.
+    fn barrier_type(&self) -> String {
+        format!("{}.b64", self.shared_qualifier())
+    }
+
+    /// An address as base and constant.
+    fn parts_of(&mut self, address: Value) -> (Value, Value) {
+        let (base, offset) = self.b.split_offset(address);
+        (base, self.b.i32(offset))
     }
 
     pub fn init_barrier(&mut self, op: ttng::InitBarrier) -> Result<()> {
@@ -104,16 +117,24 @@ impl Lower<'_, '_> {
 
     pub fn barrier_expect(&mut self, op: ttng::BarrierExpect) -> Result<()> {
         let address = self.mbarrier(op.alloc(self.m))?;
-        let pred = self.elected_thread_where(Some(op.pred(self.m)))?;
         let size = op.size(self.m);
-        if self.int_attr(marks::PHASE_BYTES).is_none() {
-            self.on_barrier(pred, "arrive.expect_tx", true, address, Some(size));
-            return Ok(());
-        }
-        // Together they would be one arrival, and these are as many as parts of 16 bytes.
-        self.on_barrier(pred, "expect_tx.relaxed.cta", false, address, Some(size));
-        self.on_barrier(pred, "arrive", true, address, Some(size / ttng::BYTES_OF_ARRIVAL));
-        Ok(())
+        let in_parts = self.int_attr(marks::PHASE_BYTES).is_some();
+        let parts = self.parts_of(address);
+        let of = self.barrier_type();
+        self.issue(op.0, op.pred(self.m), |asm, one| {
+            let at = operand(asm, parts);
+            // Together they would be one arrival, and these are as many as parts of 16 bytes.
+            let lines = if in_parts {
+                let count = size / ttng::BYTES_OF_ARRIVAL;
+                format!(
+                    "@{one} mbarrier.expect_tx.relaxed.cta.{of} {at}, {size};\n\
+                     @{one} mbarrier.arrive.{of} _, {at}, {count};\n"
+                )
+            } else {
+                format!("@{one} mbarrier.arrive.expect_tx.{of} _, {at}, {size};\n")
+            };
+            asm.text.push_str(&lines);
+        })
     }
 
     pub fn arrive_barrier(&mut self, op: ttng::ArriveBarrier) -> Result<()> {
@@ -193,10 +214,7 @@ impl Lower<'_, '_> {
         let address = self.mbarrier(op.alloc(self.m))?;
         let phase = self.scalar(op.phase(self.m))?;
         let mut asm = Asm::default();
-        let (base, offset) = self.b.split_offset(address);
-        let base = asm.arg(base, 'r');
-        let offset = self.b.i32(offset);
-        let offset = asm.arg(offset, 'n');
+        let at = operand(&mut asm, self.parts_of(address));
         let phase = asm.arg(phase, 'r');
         let mut skip = String::new();
         if self.m.op_attr(op.0, marks::ELECTED).is_some() {
@@ -216,7 +234,7 @@ impl Lower<'_, '_> {
         let acquire = if self.writes_to_others() { ".acquire.cluster" } else { "" };
         let text = format!(
             "{{\n.reg .pred complete;\n{skip}again:\n\
-             mbarrier.{wait}.parity{acquire}.{space}.b64 complete, [{base}+{offset}], {phase};\n\
+             mbarrier.{wait}.parity{acquire}.{space}.b64 complete, {at}, {phase};\n\
              @!complete bra again;\n{}}}",
             if skip.is_empty() { "" } else { "done:\n" }
         );

@@ -9,6 +9,7 @@ mod dot;
 mod extern_call;
 mod hooks;
 mod inline_asm;
+mod issue;
 mod matrix;
 mod mbarrier;
 mod messages;
@@ -62,6 +63,8 @@ struct Nvidia {
     fragments: FxHashMap<(ir::Value, ir::Block), Vec<llvm::Value>>,
     /// Whether the level 1 cache holds what the function reads again.
     needs_l1: bool,
+    /// What one thread issues, as long as more follows.
+    issue: Option<issue::Issue>,
 }
 
 impl Nvidia {
@@ -76,6 +79,7 @@ impl Nvidia {
             cluster_barriers: 0,
             fragments: FxHashMap::default(),
             needs_l1: false,
+            issue: None,
         }
     }
 }

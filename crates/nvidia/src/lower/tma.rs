@@ -19,6 +19,23 @@ use super::{Lower, Result};
 /// A tensor map: bytes and alignment (CUDA driver API, `CUtensorMap`).
 pub(crate) const TENSOR_MAP: (u32, u32) = (128, 64);
 
+/// What one instruction copies.
+struct CopiedBox {
+    map: Value,
+    /// Where the box begins in the tensor, innermost first.
+    at: Vec<Value>,
+    shared: Value,
+}
+
+impl CopiedBox {
+    /// The operands of the instruction for the tensor and for shared memory.
+    fn operands(&self, asm: &mut Asm) -> (String, String) {
+        let map = asm.arg(self.map, 'l');
+        let at: Vec<String> = self.at.iter().map(|&c| asm.arg(c, 'r')).collect();
+        (format!("[{map}, {{{}}}]", at.join(", ")), format!("[{}]", asm.arg(self.shared, 'r')))
+    }
+}
+
 impl Lower<'_, '_> {
     /// The copies of a descriptor's block to or from a buffer.
     fn tma_block(&mut self, desc: ir::Value) -> Result<TmaBlock> {
@@ -48,17 +65,14 @@ impl Lower<'_, '_> {
         })
     }
 
-    /// Emits one instruction for each box: `text(coordinates, map, buffer)` under its predicate. With `part`, the index of
-    /// this CTA among so many that share the copies, those of its part.
-    fn each_box(
+    /// The boxes that a copy is made of. With `part`, the index of this CTA among so many that share the copies, those of its part.
+    fn boxes(
         &mut self,
         desc: ir::Value,
         coord: &[ir::Value],
         buffer: ir::Value,
-        pred: impl Fn(&mut Self, usize) -> Value,
         part: Option<(Value, u32)>,
-        text: impl Fn(&mut Asm, &str, &str) -> String,
-    ) -> Result<()> {
+    ) -> Result<Vec<CopiedBox>> {
         let block = self.tma_block(desc)?;
         let block = self.in_buffer(block, buffer)?;
         let map = self.scalar(desc)?;
@@ -80,30 +94,17 @@ impl Lower<'_, '_> {
             base = self.b.ptr_add(base, moved);
             count /= parts as usize;
         }
-        for (index, copy) in block.copies[..count].iter().enumerate() {
-            let pred = pred(self, index);
-            let mut asm = Asm::default();
-            let pred = asm.arg(pred, 'b');
-            let map = asm.arg(map, 'l');
-            // Innermost first.
-            let mut at = Vec::new();
-            for (&c, &offset) in coord.iter().zip(&copy.at).rev() {
-                let c = self.b.add_const(c, i64::from(offset));
-                at.push(asm.arg(c, 'r'));
-            }
-            let tensor = format!("[{map}, {{{}}}]", at.join(", "));
-            let address = self.b.ptr_add_const(base, i64::from(copy.offset));
-            let shared = format!("[{}]", asm.arg(address, 'r'));
-            let body = text(&mut asm, &tensor, &shared);
-            self.b.asm(&format!("@{pred} {body}"), &asm.constraints, Effect::Write, &[], &asm.args);
-        }
-        Ok(())
+        let boxes = block.copies[..count].iter().map(|copy| {
+            let at = coord.iter().zip(&copy.at).rev();
+            let at = at.map(|(&c, &offset)| self.b.add_const(c, i64::from(offset))).collect();
+            CopiedBox { map, at, shared: self.b.ptr_add_const(base, i64::from(copy.offset)) }
+        });
+        Ok(boxes.collect())
     }
 
     pub fn tma_load(&mut self, op: ttng::AsyncTmaCopyGlobalToLocal) -> Result<()> {
         let m = self.m;
         let barrier = self.mbarrier(op.barrier(m))?;
-        let pred = self.elected_thread_where(Some(op.pred(m)))?;
         let coord = op.coord(m).to_vec();
         let rank = coord.len();
         // What several CTAs of the cluster get, each brings a part of to all.
@@ -111,15 +112,11 @@ impl Lower<'_, '_> {
         let part = (mask != 0).then(|| (self.cluster_part(mask), 1 << mask.count_ones()));
         let ctas = (mask != 0).then(|| self.cluster_set(mask));
         let policy = self.l2_policy(op.evict(m));
-        self.each_box(
-            op.desc(m),
-            &coord,
-            op.result(m),
-            |_, _| pred,
-            part,
-            |asm, tensor, shared| {
+        let boxes = self.boxes(op.desc(m), &coord, op.result(m), part)?;
+        self.issue(op.0, op.pred(m), |asm, one| {
+            for copied in boxes {
+                let (tensor, shared) = copied.operands(asm);
                 let barrier = asm.arg(barrier, 'r');
-                let name = "cp.async.bulk.tensor";
                 let mut how = "shared::cluster.global.mbarrier::complete_tx::bytes".to_string();
                 let mut operands = format!("{shared}, {tensor}, [{barrier}]");
                 if let Some(ctas) = ctas {
@@ -130,9 +127,9 @@ impl Lower<'_, '_> {
                     how += ".L2::cache_hint";
                     operands += &format!(", {}", asm.arg(policy, 'l'));
                 }
-                format!("{name}.{rank}d.{how} {operands};")
-            },
-        )
+                let _ = writeln!(asm.text, "@{one} cp.async.bulk.tensor.{rank}d.{how} {operands};");
+            }
+        })
     }
 
     /// What the L2 cache is to do with what is copied (PTX ISA, "createpolicy"), where that is anything special.
@@ -172,15 +169,17 @@ impl Lower<'_, '_> {
         let warp = self.uniform_warp();
         let elected = self.elected_lane();
         let num_warps = self.num_warps as usize;
-        // To hand a box over takes a while: each is handed over by another warp.
-        let pred = |s: &mut Self, index: usize| {
-            let turn = s.b.i32((index % num_warps) as i64);
-            let turn = s.b.icmp(IntPred::Eq, warp, turn);
-            s.b.bin(BinOp::And, turn, elected)
-        };
-        self.each_box(desc, coord, src, pred, None, |_, tensor, shared| {
-            format!("{name} {tensor}, {shared};")
-        })?;
+        for (index, copied) in self.boxes(desc, coord, src, None)?.into_iter().enumerate() {
+            // To hand a box over takes a while: each is handed over by another warp.
+            let turn = self.b.i32((index % num_warps) as i64);
+            let turn = self.b.icmp(IntPred::Eq, warp, turn);
+            let pred = self.b.bin(BinOp::And, turn, elected);
+            let mut asm = Asm::default();
+            let pred = asm.arg(pred, 'b');
+            let (tensor, shared) = copied.operands(&mut asm);
+            let text = format!("@{pred} {name} {tensor}, {shared};");
+            self.b.asm(&text, &asm.constraints, Effect::Write, &[], &asm.args);
+        }
         // Threads that issued nothing close an empty group.
         self.b.asm("cp.async.bulk.commit_group;", "", Effect::Write, &[], &[]);
         Ok(())

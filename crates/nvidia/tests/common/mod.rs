@@ -166,7 +166,8 @@ fn has_nothing_to_order(lines: &[&str], at: usize) -> bool {
         let text = if text.starts_with('@') { text.split_once(' ').map_or("", |t| t.1) } else { text };
         with.iter().any(|w| text.starts_with(w))
     };
-    let is_label = |line: &str| line.trim_end().ends_with(':');
+    // The first warp comes to this label as the others do, as a whole (`lower/issue.rs`).
+    let is_label = |line: &str| line.trim_end().ends_with(':') && line.trim() != "issued:";
     lines[at].trim_start().starts_with("bar.warp.sync")
         && lines[..at]
             .iter()
