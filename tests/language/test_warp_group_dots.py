@@ -61,12 +61,11 @@ def test_types_and_orders(device, dtype, transposed):
     check(device, a, b, x, y, (64, 64, 64), num_warps=4)
 
 
-# Causal attention needs a first block that is a multiple of the second.
 @pytest.mark.parametrize(
     "d,block,num_warps,num_stages,causal",
     [
         (64, (64, 64), 4, 3, False), (64, (64, 64), 4, 3, True), (128, (128, 64), 8, 3, False),
-        (128, (128, 64), 8, 3, True), (64, (64, 128), 4, 2, False),
+        (128, (128, 64), 8, 3, True), (64, (64, 128), 4, 2, False), (64, (64, 128), 4, 2, True),
     ],
 )  # fmt: skip
 def test_attention(device, d, block, num_warps, num_stages, causal):
