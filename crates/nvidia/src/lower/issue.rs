@@ -15,7 +15,7 @@
 
 use tilewright_ir as ir;
 use tilewright_ir::dialect::{ttg, ttng};
-use tilewright_llvm::{BinOp, Effect, IntPred};
+use tilewright_llvm::{BinOp, Effect};
 
 use super::access::Asm;
 use super::{Lower, Result};
@@ -55,8 +55,7 @@ impl Lower<'_, '_> {
         let mut asm = Asm::default();
         let branches = self.num_warps > 1;
         let thread = if branches {
-            let (warp, zero) = (self.uniform_warp(), self.b.i32(0));
-            let first = self.b.icmp(IntPred::Eq, warp, zero);
+            let first = self.first_warp();
             let pred = self.scalar(pred)?;
             let first = self.b.bin(BinOp::And, first, pred);
             let first = asm.arg(first, 'b');

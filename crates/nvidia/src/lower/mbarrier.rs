@@ -42,10 +42,14 @@ impl Lower<'_, '_> {
         if self.num_warps == 1 {
             return elected;
         }
-        let warp = self.uniform_warp();
-        let zero = self.b.i32(0);
-        let first = self.b.icmp(IntPred::Eq, warp, zero);
+        let first = self.first_warp();
         self.b.bin(BinOp::And, first, elected)
+    }
+
+    /// Whether this is the first warp of the scope.
+    pub fn first_warp(&mut self) -> Value {
+        let (warp, zero) = (self.uniform_warp(), self.b.i32(0));
+        self.b.icmp(IntPred::Eq, warp, zero)
     }
 
     /// Whether this is the elected lane of its warp: the same one whenever all lanes are there (PTX ISA, "elect.sync"), so that a kernel asks once.
@@ -209,35 +213,41 @@ impl Lower<'_, '_> {
         Ok(())
     }
 
-    /// Every thread polls; the hardware lets it sleep for a while in `try_wait`.
+    /// Every thread polls; the hardware lets it sleep for a while in `try_wait`. Where one thread's wait is enough its warp learns by a vote that it has ended: a
+    /// warp that branches as one leaves what the loop has in uniform registers there (`issue.rs`).
     pub fn wait_barrier(&mut self, op: ttng::WaitBarrier) -> Result<()> {
         let address = self.mbarrier(op.alloc(self.m))?;
         let phase = self.scalar(op.phase(self.m))?;
         let mut asm = Asm::default();
         let at = operand(&mut asm, self.parts_of(address));
         let phase = asm.arg(phase, 'r');
-        let mut skip = String::new();
-        if self.m.op_attr(op.0, marks::ELECTED).is_some() {
-            let one = self.elected_thread();
-            let one = asm.arg(one, 'b');
-            skip = format!("@!{one} bra done;\n");
-        } else if let Some(pred) = op.pred(self.m) {
-            let pred = self.scalar(pred)?;
-            if !self.b.is_true(pred) {
-                let pred = asm.arg(pred, 'b');
-                skip = format!("@!{pred} bra done;\n");
-            }
+        let elected = self.m.op_attr(op.0, marks::ELECTED).is_some();
+        let waits = match op.pred(self.m) {
+            _ if elected && self.num_warps == 1 => None,
+            _ if elected => Some(self.first_warp()),
+            Some(pred) => Some(self.scalar(pred)?),
+            None => None,
+        };
+        let (mut skip, mut done) = (String::new(), "");
+        if let Some(waits) = waits.filter(|&waits| !self.b.is_true(waits)) {
+            (skip, done) = (format!("@!{} bra.uni done;\n", asm.arg(waits, 'b')), "done:\n");
         }
         // `test_wait` looks once; `try_wait`, from sm_90 on, sleeps a while (PTX ISA, "mbarrier.test_wait").
         let space = self.shared_qualifier();
         let wait = if self.target.tma { "try_wait" } else { "test_wait" };
         let acquire = if self.writes_to_others() { ".acquire.cluster" } else { "" };
-        let text = format!(
-            "{{\n.reg .pred complete;\n{skip}again:\n\
-             mbarrier.{wait}.parity{acquire}.{space}.b64 complete, {at}, {phase};\n\
-             @!complete bra again;\n{}}}",
-            if skip.is_empty() { "" } else { "done:\n" }
-        );
+        let look = format!("mbarrier.{wait}.parity{acquire}.{space}.b64 complete, {at}, {phase};");
+        let poll = if elected {
+            let one = self.elected_lane();
+            let one = asm.arg(one, 'b');
+            format!(
+                "setp.eq.u32 complete, 0, 0;\n@{one} {look}\n\
+                 vote.sync.all.pred complete, complete, 0xffffffff;\n@!complete bra.uni again;\n"
+            )
+        } else {
+            format!("{look}\n@!complete bra again;\n")
+        };
+        let text = format!("{{\n.reg .pred complete;\n{skip}again:\n{poll}{done}}}");
         self.b.asm(&text, &asm.constraints, Effect::Write, &[], &asm.args);
         Ok(())
     }
