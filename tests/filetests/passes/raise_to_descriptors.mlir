@@ -583,8 +583,11 @@ tt.func public @from_the_last(%x: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %ou
   tt.store %outs, %sum#1 : tensor<64x64x!tt.ptr<f32>>
   tt.return
 }
-// CHECK: tt.make_tensor_descriptor
+// CHECK: [[BACK:%.*]] = arith.subi {{.*}} : i32
+// CHECK: [[PITCH:%.*]] = arith.extsi %arg3
+// CHECK: [[S:%.*]] = arith.extsi %arg4
+// CHECK: tt.make_tensor_descriptor %arg0, {{.*}}[[PITCH]], [[S]], %c1_i64] : <f16>, <tensor<1x64x32xf16>>
 // CHECK: scf.for
-// CHECK: tt.descriptor_load
+// CHECK: tt.descriptor_load {{.*}}[[BACK]], %c0_i32,
 // CHECK-NOT: tt.load
 // CHECK: tt.store

@@ -33,7 +33,7 @@ pub(super) fn of_batches(known: &Known<'_>, mut plan: Plan) -> Plan {
             dim.index_is = Index::InPlace;
         }
     }
-    let (own, begin) = plan.offset.split(|product, _| product.iter().any(|&v| !is_argument(m, v)));
+    let (own, mut begin) = plan.offset.split(|product, _| product.iter().any(|&v| !is_argument(m, v)));
     let mut batches: Vec<Batch> = Vec::new();
     for (product, coefficient) in own.terms() {
         let (given, index): (Product, Product) = product.iter().copied().partition(|&v| is_argument(m, v));
@@ -43,11 +43,14 @@ pub(super) fn of_batches(known: &Known<'_>, mut plan: Plan) -> Plan {
             None => batches.push(Batch { pitch, index }),
         }
     }
+    let mut batches = with_one_pitch(batches);
+    for batch in &mut batches {
+        not_before(known, batch, &mut begin);
+    }
     let bytes = known.bytes(plan.base);
     let mappable = |batch: &Batch| {
         let index = known.intervals.of(&batch.index);
-        let negative = batch.pitch.constant().is_some_and(|pitch| pitch < 0);
-        index.low >= 0 && index.fits() && !negative && known.whole(&batch.pitch, bytes, known.limit.alignment)
+        index.low >= 0 && index.fits() && known.whole(&batch.pitch, bytes, known.limit.alignment)
     };
     if batches.len() <= MOST_BATCHES && batches.iter().all(mappable) {
         (plan.offset, plan.batches) = (begin, batches);
@@ -55,21 +58,47 @@ pub(super) fn of_batches(known: &Known<'_>, mut plan: Plan) -> Plan {
     plan
 }
 
+/// Batches whose matrices are as far from each other as those of another are one with it: of the number of programs and a program's number comes an index from the
+/// end. A tensor map knows no way back, so the index counts the other way.
+fn with_one_pitch(batches: Vec<Batch>) -> Vec<Batch> {
+    let mut found: Vec<Batch> = Vec::new();
+    for Batch { mut pitch, mut index } in batches {
+        if pitch.terms().all(|(_, coefficient)| coefficient < 0) {
+            (pitch, index) = (Poly::zero().plus(&pitch, -1), Poly::zero().plus(&index, -1));
+        }
+        match found.iter_mut().find(|other| other.pitch == pitch) {
+            Some(other) => other.index = other.index.plus(&index, 1),
+            None => found.push(Batch { pitch, index }),
+        }
+    }
+    found
+}
+
+/// What a matrix begins so many pitches before its base is part of the index, if that does not become negative.
+fn not_before(known: &Known<'_>, batch: &mut Batch, begin: &mut Poly) {
+    let back = begin.multiples(&batch.pitch, |n| n.constant().is_some_and(|n| n < 0));
+    let index = batch.index.plus(&back, 1);
+    if !back.is_zero() && known.intervals.of(&index).low >= 0 {
+        *begin = begin.plus(&back.times(&batch.pitch), -1);
+        batch.index = index;
+    }
+}
+
 /// Whether a plan is that of a load in a loop whose block is an operand of a product, of a matrix that the launch knows.
 pub(super) fn feeds_dot(m: &Module, plan: &Plan, num_warps: u32) -> bool {
-    let Some(load) = tt::Load::cast(m, plan.op) else { return false };
     let around: Vec<_> = std::iter::successors(m.parent_op(plan.op), |&op| m.parent_op(op)).collect();
     let Some(func) = around.iter().position(|&op| tt::Func::cast(m, op).is_some()) else { return false };
     let always = around[..func].iter().all(|&op| scf::For::cast(m, op).is_some());
+    always && func > 0 && dots_within(m, around[0]) <= MOST_DOTS && is_operand_of_dots(m, plan, num_warps)
+}
+
+/// Whether a plan is that of a load, of a matrix that the launch knows, whose block is an operand of products and nothing else.
+pub(super) fn is_operand_of_dots(m: &Module, plan: &Plan, num_warps: u32) -> bool {
+    let Some(load) = tt::Load::cast(m, plan.op) else { return false };
     let in_place = plan.dims.iter().all(|dim| dim.index_is == Index::InPlace);
     let contiguous = usize::from(!plan.transposed);
     let warps = scope::num_warps_of(m, plan.op, num_warps);
-    always
-        && func > 0
-        && dots_within(m, around[0]) <= MOST_DOTS
-        && is_known(m, plan)
-        && in_place
-        && is_operand(m, load.result(m), contiguous, warps)
+    is_known(m, plan) && in_place && is_operand(m, load.result(m), contiguous, warps)
 }
 
 /// Whether a plan is that of a store behind all loops, of a product that a loop adds up and nothing else, to a matrix that the launch knows.
