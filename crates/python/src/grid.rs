@@ -65,9 +65,7 @@ pub fn resident(grid: Grid, held: u32) -> PyResult<Grid> {
             ),
         ));
     }
-    let others = u64::from(y) * u64::from(z);
-    let along_x = u64::from(held).div_ceil(others.max(1)).min(u64::from(x));
-    Ok([along_x as u32, y, z])
+    Ok([tilewright_compiler::resident_along_x(grid, held), y, z])
 }
 
 /// The grid in programs, which may form clusters that the launch's grid counts.

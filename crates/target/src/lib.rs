@@ -267,6 +267,12 @@ impl LaunchShape {
     }
 }
 
+/// How many programs along x are started of a grid where a device holds so many at once, and each does the work of several along x: as many as all run at once, or one.
+pub fn resident_along_x([x, y, z]: [u32; 3], held: u32) -> u32 {
+    let others = (u64::from(y) * u64::from(z)).max(1);
+    (u64::from(held) / others).max(1).min(u64::from(x)) as u32
+}
+
 /// A parameter that is a tensor map: what the launch must know to make it. Of a descriptor that is an argument, address, extents and strides
 /// are arguments, too; of one that the kernel makes they are computed from them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -359,4 +365,20 @@ pub fn check(stop: &Stop) -> Result<(), Diagnostic> {
 /// The error of a compilation whose result is no longer wanted.
 pub fn interrupted() -> Diagnostic {
     Diagnostic::new("the compilation was interrupted").of(Kind::Interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::resident_along_x;
+
+    /// All that are started run at once: one program more along x would leave most of the device idle for a second round.
+    #[test]
+    fn programs_that_are_started_run_at_once() {
+        assert_eq!(resident_along_x([2048, 1, 1], 132), 132);
+        assert_eq!(resident_along_x([32, 64, 1], 132), 2);
+        assert_eq!(resident_along_x([8, 256, 1], 132), 1);
+        assert_eq!(resident_along_x([8, 4, 4], 132), 8);
+        assert_eq!(resident_along_x([0, 4, 1], 132), 0);
+        assert_eq!(resident_along_x([7, u32::MAX, u32::MAX], 132), 1);
+    }
 }
