@@ -72,7 +72,7 @@ def flash_kernel(
     if CAUSAL or not EVEN:
         acc, l_i, m_i = attend(acc, l_i, m_i, q, k_ptrs, v_ptrs, stride_n, stride_n, whole, end, offs_m, offs_n, n_ctx,
                                scale, BLOCK_N, not EVEN, CAUSAL)  # fmt: skip
-    acc = acc / l_i[:, None]
+    acc = acc * (1.0 / l_i)[:, None]  # one division a row
     o_ptrs = o_ptr + base + offs_m[:, None] * stride_n + offs_d[None, :]
     if EVEN:
         tl.store(o_ptrs, acc.to(o_ptr.dtype.element_ty))

@@ -53,7 +53,7 @@ def attend_rows(
     else:
         acc, l_i, m_i = attend(acc, l_i, m_i, q, k_desc, v_desc, first, 0, n_ctx, offs_m, offs_n, scale, BLOCK_N,
                                False, WARP_SPECIALIZE)  # fmt: skip
-    acc = acc / l_i[:, None]
+    acc = acc * (1.0 / l_i)[:, None]  # one division a row
     o_desc.store([first + start_m, 0], acc.to(o_desc.dtype))
 
 

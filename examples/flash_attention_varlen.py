@@ -42,7 +42,7 @@ def flash_varlen_kernel(
                            BLOCK_N, False, False)  # fmt: skip
     acc, l_i, m_i = attend(acc, l_i, m_i, q, k_ptrs, v_ptrs, stride_kv, stride_kv, whole, end, offs_m, offs_n, n_ctx, scale,
                            BLOCK_N, True, CAUSAL)  # fmt: skip
-    acc = acc / l_i[:, None]
+    acc = acc * (1.0 / l_i)[:, None]  # one division a row
     tl.store(
         o_ptr + offs_m[:, None] * stride_q + offs_d[None, :], acc.to(o_ptr.dtype.element_ty), mask=inside
     )

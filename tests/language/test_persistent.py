@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from flash_attention import flash_kernel, reference
 from matmul import matmul, matmul_kernel
 
 import tilewright as triton
@@ -66,6 +67,46 @@ def test_loads_for_the_next_program():
     assert kernel.metadata.resident_programs
     text = kernel.asm["ttgir"]
     assert "ttg.warp_specialize(" in text and "4x128x64xf16" in text and "ttg.barrier" not in text
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(
+    ("d", "block", "keys", "heads"),
+    [(128, (128, 128), 640, 1), (128, (128, 64), 600, 1), (256, (128, 64), 512, 2), (96, (128, 64), 384, 1)],
+)
+def test_attention(device, d, block, keys, heads, causal, persistent):
+    """Queries come as blocks of a matrix, whole ones and others; with several programs in a row they come ahead."""
+    rng = np.random.default_rng(1)
+    q, k, v = (rng.standard_normal((heads, keys, d)).astype(np.float16) for _ in range(3))
+    o = device.array(np.full(q.shape, np.nan, np.float16))
+    bm, bn = block
+    flash_kernel[(triton.cdiv(keys, bm), heads)](
+        device.array(q), device.array(k), device.array(v), o, d**-0.5, keys, keys * d, d, D=d, BLOCK_M=bm, BLOCK_N=bn,
+        CAUSAL=causal, EVEN=keys % bm == keys % bn == 0, num_warps=8, num_stages=2, persistent=persistent,
+    )  # fmt: skip
+    np.testing.assert_allclose(device.numpy(o), reference(q, k, v, causal), rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("persistent", [False, True])
+def test_queries_hold_nobody_up(persistent, causal):
+    """Queries cross no registers and no barrier, and the results of a warp go through memory of its own. Among programs in a row the queries of the next have a slot."""
+    kernel = flash_kernel.warmup(
+        *(tl.float16,) * 4, 128**-0.5, 1024, 1024 * 128, 128, D=128, BLOCK_M=128, BLOCK_N=128, CAUSAL=causal,
+        EVEN=True, num_warps=8, num_stages=2, persistent=persistent, target="cuda:90", grid=(1,),
+    )  # fmt: skip
+    text = kernel.asm["ttgir"]
+    specialized = text.index("ttg.warp_specialize(")
+    copied = text.index("ttng.async_tma_copy_global_to_local")
+    assert text.count("ttng.tensormap_by_launch") == 3 and "tt.load" not in text
+    assert "num_warps(1)" in text
+    assert "ttg.barrier" not in text[specialized:]
+    # Its own copies begin before the warps meet.
+    assert (copied < specialized) == (not persistent)
+    assert text.count("local_alloc {allocation.offset = 131072") == 1
+    slots = text[text.index("local_alloc {allocation.offset = 131072") :].split("memdesc<")[1]
+    assert slots.startswith("2x128x128" if persistent else "128x128")
 
 
 @triton.jit

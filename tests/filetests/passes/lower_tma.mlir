@@ -113,3 +113,39 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 // CHECK: scf.if
 // CHECK: ttng.tensormap_create
 // CHECK: ttng.async_tma_copy_local_to_global
+// -----
+// What the default region loads first is on its way before the warps meet, and ends behind them: no barrier but theirs is needed for its mbarrier. What stands behind a store waits for its turn.
+// RUN: -lower-tma
+#blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @ahead(%a: !tt.tensordesc<tensor<64x64xf16, #shared>>, %i: i32, %p: !tt.ptr<i32>) -> tensor<64x64xf16, #blocked> {
+    %c0 = arith.constant 0 : i32
+    %r = ttg.warp_specialize(%p) attributes {requestedRegisters = array<i32: 40>}
+    default {
+      %x = tt.descriptor_load %a[%i, %c0] : !tt.tensordesc<tensor<64x64xf16, #shared>> -> tensor<64x64xf16, #blocked>
+      %s = ttg.local_alloc %x : (tensor<64x64xf16, #blocked>) -> !ttg.memdesc<64x64xf16, #shared, #smem>
+      %t = ttg.local_load %s : !ttg.memdesc<64x64xf16, #shared, #smem> -> tensor<64x64xf16, #blocked>
+      tt.store %p, %i : !tt.ptr<i32>
+      %y = tt.descriptor_load %a[%c0, %i] : !tt.tensordesc<tensor<64x64xf16, #shared>> -> tensor<64x64xf16, #blocked>
+      %z = arith.addf %t, %y : tensor<64x64xf16, #blocked>
+      ttg.warp_yield %z : tensor<64x64xf16, #blocked>
+    }
+    partition0(%q: !tt.ptr<i32>) num_warps(1) {
+      ttg.warp_return
+    } : (!tt.ptr<i32>) -> tensor<64x64xf16, #blocked>
+    tt.return %r : tensor<64x64xf16, #blocked>
+  }
+}
+// CHECK: [[BAR:%.*]] = ttg.local_alloc : () -> !ttg.memdesc<1xi64
+// CHECK-NEXT: ttng.init_barrier [[BAR]], 1
+// CHECK: ttng.async_tma_copy_global_to_local %arg0[%arg1, %c0_i32] [[X:%.*]], [[BAR]]
+// CHECK-NEXT: ttg.warp_specialize
+// CHECK: ttng.wait_barrier [[BAR]]
+// CHECK-NEXT: ttg.local_load [[X]]
+// CHECK: tt.store
+// CHECK: [[LATER:%.*]] = ttg.local_alloc : () -> !ttg.memdesc<1xi64
+// CHECK: ttng.async_tma_copy_global_to_local %arg0[%c0_i32, %arg1] {{.*}}, [[LATER]]
+// CHECK: partition0
+// CHECK: ttng.inval_barrier [[BAR]]

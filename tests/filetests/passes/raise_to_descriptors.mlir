@@ -422,6 +422,67 @@ tt.func public @attention(%k: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %v: !tt
 // CHECK: tt.descriptor_load
 // CHECK: } {tt.warp_specialize = true}
 // -----
+// The queries of such attention, loaded before the loop for its first product alone, are a block, too; here programs begin with the last of them. What loads them for something else leaves them.
+// RUN: -target=cuda:90 -num-warps=8 -raise-to-descriptors
+
+tt.func public @queries(%x: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %k: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %v: !tt.ptr<f16> {tt.divisibility = 16 : i32}, %n: i32, %s: i32 {tt.divisibility = 16 : i32}) -> tensor<128x128xf32> {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %c128 = arith.constant 128 : i32
+  %c1 = arith.constant 1 : i32
+  %programs = tt.get_num_programs x : i32
+  %last = arith.subi %programs, %c1 : i32
+  %program = tt.get_program_id x : i32
+  %number = arith.subi %last, %program : i32
+  %first = arith.muli %number, %c128 : i32
+  %zeros = arith.constant dense<0.000000e+00> : tensor<128x128xf32>
+  %none = arith.constant dense<0.000000e+00> : tensor<128x64xf32>
+  %r = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32>
+  %c = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32>
+  %c2 = tt.expand_dims %c {axis = 0 : i32} : tensor<128xi32> -> tensor<1x128xi32>
+  %firstq = tt.splat %first : i32 -> tensor<128xi32>
+  %rowsq = arith.addi %firstq, %c : tensor<128xi32>
+  %rowq = tt.expand_dims %rowsq {axis = 1 : i32} : tensor<128xi32> -> tensor<128x1xi32>
+  %stridesq = tt.splat %s : i32 -> tensor<128x1xi32>
+  %byq = arith.muli %rowq, %stridesq : tensor<128x1xi32>
+  %firstsq = tt.broadcast %byq : tensor<128x1xi32> -> tensor<128x128xi32>
+  %columnsq = tt.broadcast %c2 : tensor<1x128xi32> -> tensor<128x128xi32>
+  %atq = arith.addi %firstsq, %columnsq : tensor<128x128xi32>
+  %xs = tt.splat %x : !tt.ptr<f16> -> tensor<128x128x!tt.ptr<f16>>
+  %qp = tt.addptr %xs, %atq : tensor<128x128x!tt.ptr<f16>>, tensor<128x128xi32>
+  %q = tt.load %qp : tensor<128x128x!tt.ptr<f16>>
+  %columns = tt.broadcast %c2 : tensor<1x128xi32> -> tensor<64x128xi32>
+  %strides = tt.splat %s : i32 -> tensor<64x1xi32>
+  %ks = tt.splat %k : !tt.ptr<f16> -> tensor<64x128x!tt.ptr<f16>>
+  %vs = tt.splat %v : !tt.ptr<f16> -> tensor<64x128x!tt.ptr<f16>>
+  %o = scf.for %j = %c0 to %n step %c64 iter_args(%acc = %zeros) -> (tensor<128x128xf32>) : i32 {
+    %js = tt.splat %j : i32 -> tensor<64xi32>
+    %rows = arith.addi %js, %r : tensor<64xi32>
+    %row = tt.expand_dims %rows {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+    %by = arith.muli %row, %strides : tensor<64x1xi32>
+    %firsts = tt.broadcast %by : tensor<64x1xi32> -> tensor<64x128xi32>
+    %at = arith.addi %firsts, %columns : tensor<64x128xi32>
+    %kp = tt.addptr %ks, %at : tensor<64x128x!tt.ptr<f16>>, tensor<64x128xi32>
+    %vp = tt.addptr %vs, %at : tensor<64x128x!tt.ptr<f16>>, tensor<64x128xi32>
+    %keys = tt.load %kp : tensor<64x128x!tt.ptr<f16>>
+    %turned = tt.trans %keys {order = array<i32: 1, 0>} : tensor<64x128xf16> -> tensor<128x64xf16>
+    %scores = tt.dot %q, %turned, %none : tensor<128x128xf16> * tensor<128x64xf16> -> tensor<128x64xf32>
+    %p = math.exp2 %scores : tensor<128x64xf32>
+    %p16 = arith.truncf %p : tensor<128x64xf32> to tensor<128x64xf16>
+    %values = tt.load %vp : tensor<64x128x!tt.ptr<f16>>
+    %sum = tt.dot %p16, %values, %acc : tensor<128x64xf16> * tensor<64x128xf16> -> tensor<128x128xf32>
+    scf.yield %sum : tensor<128x128xf32>
+  }
+  tt.return %o : tensor<128x128xf32>
+}
+
+// CHECK: [[NUMBER:%.*]] = arith.subi {{.*}} : i32
+// CHECK: tt.make_tensor_descriptor %arg0, [{{.*}}], [{{.*}}] : <f16>, <tensor<1x128x128xf16>>
+// CHECK-NEXT: [[Q:%.*]] = tt.descriptor_load {{.*}}[[NUMBER]], {{.*}}
+// CHECK: scf.for
+// CHECK: tt.dot [[Q]],
+// CHECK: } {tt.warp_specialize = true}
+// -----
 // Of few keys at a time they don't.
 // RUN: -target=cuda:90 -num-warps=8 -raise-to-descriptors
 

@@ -5,7 +5,8 @@
 //! look at how their buffers are written; before allocation.
 //!
 //! - Loads that stand together (nothing but pure operations between, which don't need them) share an mbarrier and are under
-//!   way together. What was loaded to be the operand of a dot is read where the copy puts it.
+//!   way together. What was loaded to be the operand of a dot is read where the copy puts it. Those that a default region begins with are under way before its
+//!   warps meet.
 //! - A store writes its tile to a buffer, from which the copy reads. In a loop the buffer is made before the outermost loop
 //!   if there is room for it, and waited for where it is written again, in the next turn or by another store: the copy overlaps
 //!   all between. Otherwise the wait stands at the end of the block.
@@ -31,7 +32,7 @@
 //! ```
 
 use tilewright_ir::dialect::{arith, scf, tt, ttg, ttng};
-use tilewright_ir::effects::is_pure;
+use tilewright_ir::effects::{is_erasable, is_pure};
 use tilewright_ir::flow;
 use tilewright_ir::launch::{self, Number};
 use tilewright_ir::marks;
@@ -146,7 +147,9 @@ fn together(module: &Module, first: Op) -> Vec<tt::DescriptorLoad> {
 fn load(module: &mut Module, group: &[tt::DescriptorLoad]) {
     let bytes = group.iter().map(|l| tma::block_bytes(module, l.desc(module))).sum();
     let barrier = ttng::mbarrier_type(module, None);
-    let mut b = Builder::before(module, group[0].0);
+    let ahead = may_begin_before(module, group);
+    let begin = ahead.unwrap_or(group[0].0);
+    let mut b = Builder::before(module, begin);
     let barrier = ttg::LocalAlloc::build(&mut b, None, barrier).result(b.module);
     ttng::InitBarrier::build(&mut b, barrier, 1);
     let yes = b.int(1, Type::I1);
@@ -157,7 +160,7 @@ fn load(module: &mut Module, group: &[tt::DescriptorLoad]) {
         let tile = module.shape(module.value_type(l.result(module))).unwrap_or(&[]).to_vec();
         let ty = tma::tile_buffer(module, desc, &tile);
         let (coord, cache, evict) = (l.indices(module).to_vec(), l.cache(module), l.evict(module));
-        let mut b = Builder::before(module, l.0);
+        let mut b = Builder::before(module, ahead.unwrap_or(l.0));
         let buffer = ttg::LocalAlloc::build(&mut b, None, ty).result(b.module);
         ttng::AsyncTmaCopyGlobalToLocal::build(
             &mut b, desc, &coord, barrier, buffer, yes, cache, evict, false,
@@ -168,10 +171,26 @@ fn load(module: &mut Module, group: &[tt::DescriptorLoad]) {
     let mut b = Builder::before(module, last);
     let phase = b.i32(0);
     ttng::WaitBarrier::build(&mut b, barrier, phase, None, &[]);
+    let mut b = match ahead {
+        Some(w) => Builder::after(module, w),
+        None => Builder::before(module, last),
+    };
     ttng::InvalBarrier::build(&mut b, barrier);
     for (l, buffer) in group.iter().zip(buffers) {
         read(module, *l, buffer, last);
     }
+}
+
+/// The `ttg.warp_specialize` in front of which the copies of a group may begin, where they stand in its default region and need nothing that is computed there: so they are under
+/// way while the warps meet, and these need no barrier among themselves for the mbarrier.
+fn may_begin_before(module: &Module, group: &[tt::DescriptorLoad]) -> Option<Op> {
+    let w = module.parent_op(group[0].0).and_then(|op| ttg::WarpSpecialize::cast(module, op))?;
+    let default = module.region_block(w.default_region(module));
+    let mut before = module.block_ops(default).take_while(|&op| op != group[0].0);
+    let outside = |&v: &Value| module.value_block(v) != Some(default);
+    let known = group.iter().all(|l| module.operands(l.0).iter().all(outside));
+    let in_default = module.parent_block(group[0].0) == Some(default);
+    (in_default && known && before.all(|op| is_erasable(module, op))).then_some(w.0)
 }
 
 /// Replaces what a load gave by what lies in the buffer: dot operands are read there, everything else comes to registers

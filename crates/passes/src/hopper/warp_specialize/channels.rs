@@ -8,7 +8,9 @@ use super::{Positions, is_structure, position};
 use crate::analysis::global_bases::GlobalBases;
 use crate::analysis::rings;
 use crate::hopper::{multicast, tma};
-use crate::transform::software_pipeline::schedule;
+use crate::target::TargetInfo;
+use crate::transform::allocate_shared::buffer_bytes;
+use crate::transform::software_pipeline::{budget, schedule};
 
 /// A load that fills a slot.
 #[derive(Debug, Clone, Copy)]
@@ -71,7 +73,13 @@ pub(super) struct Channel {
 }
 
 /// The channels of a range of operations. `pointers`: loads through pointers too.
-pub(super) fn find(module: &mut Module, range: &[Op], num_stages: u32, pointers: bool) -> Vec<Channel> {
+pub(super) fn find(
+    module: &mut Module,
+    range: &[Op],
+    target: &TargetInfo,
+    num_stages: u32,
+    pointers: bool,
+) -> Vec<Channel> {
     let mut channels: Vec<Channel> = Vec::new();
     let written = GlobalBases::of(module).written(range);
     for &root in range {
@@ -119,7 +127,34 @@ pub(super) fn find(module: &mut Module, range: &[Op], num_stages: u32, pointers:
         }
     }
     share(module, &mut channels);
+    deepen(module, range, target, &mut channels);
     channels
+}
+
+/// Gives rings that loops around others fill a second slot, if there is shared memory for it: then what the next iteration's inner loops load is not held up
+/// behind a slot that is read to the end of this one.
+fn deepen(module: &Module, range: &[Op], target: &TargetInfo, channels: &mut [Channel]) {
+    let (Some(&first), true) = (range.first(), schedule::most_stages(module) > 1) else { return };
+    // Counter, family, slots, and the bytes of one.
+    let mut rings: Vec<(u32, u32, u32, u32)> = channels
+        .iter()
+        .map(|c| {
+            let bytes = |&ty: &Type| buffer_bytes(module, ty).map_or(0, |(bytes, _)| bytes);
+            (c.counter, c.family, c.slots, c.slot_types.iter().map(bytes).sum())
+        })
+        .collect();
+    rings.sort_unstable();
+    rings.dedup();
+    let taken: u32 = rings.iter().map(|&(_, _, slots, bytes)| slots * bytes).sum();
+    let mut room = target.max_shared.saturating_sub(taken + budget::beside_rings(module, first));
+    // Rings that have a counter together have as many slots.
+    for together in rings.chunk_by(|a, b| a.0 == b.0).filter(|rings| rings[0].2 == 1) {
+        let wanted = together.iter().map(|ring| ring.3).sum::<u32>();
+        if wanted <= room {
+            room -= wanted;
+            channels.iter_mut().filter(|c| c.counter == together[0].0).for_each(|c| c.slots = 2);
+        }
+    }
 }
 
 /// Whether a block is the body of a loop which, up to `root`, lies in loops and branches only.

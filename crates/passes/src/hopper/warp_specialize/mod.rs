@@ -26,6 +26,9 @@
 //!
 //! Several stores of an iteration through descriptors leave by one more warp, if there is room for buffers (`epilogue_store`).
 //!
+//! A ring that a loop around others fills has a second slot, if there is room: its consumers release a slot behind the loop in which they read it, and what the
+//! producer loads for the next such loop comes behind this load (the keys of attention behind its queries).
+//!
 //! The release stands behind the last reader; where that is an asynchronous dot, [`lower_rings`](crate::transform::lower_rings) moves it
 //! behind the wait for it. That pass also says how warps tell each other of slots.
 //!
@@ -122,7 +125,7 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_stages: u32) -> Result<
                 .iter()
                 .any(|&op| module.all_ops(op).into_iter().any(|inner| module.op_attr(inner, HINT).is_some()));
             for &pointers in if explicit { &[true, false][..] } else { &[false] } {
-                if let Some(w) = specialize(module, &range, num_stages, pointers)? {
+                if let Some(w) = specialize(module, &range, target, num_stages, pointers)? {
                     epilogue_store::add(module, w, target)?;
                     break;
                 }
@@ -218,10 +221,11 @@ fn wants_registers(module: &Module, op: Op) -> bool {
 fn specialize(
     module: &mut Module,
     range: &[Op],
+    target: &TargetInfo,
     num_stages: u32,
     pointers: bool,
 ) -> Result<Option<ttg::WarpSpecialize>, Diagnostic> {
-    let mut channels = channels::find(module, range, num_stages, pointers);
+    let mut channels = channels::find(module, range, target, num_stages, pointers);
     if channels.is_empty() || range.iter().any(|&op| wants_registers(module, op)) {
         return Ok(None);
     }

@@ -38,7 +38,8 @@
 //! load what these have stored, loads stay with threads, whose order with stores no proxy fence has to make. Such loads go by the copy engine, whoever
 //! wrote them as pointers.
 //!
-//! Loops of attention whose loads were raised may get a warp that loads (`specialize`).
+//! Loops of attention whose loads were raised may get a warp that loads (`specialize`). What their first products take from outside, the queries, is raised with them:
+//! threads would bring it through registers, behind a fence and a barrier, and to a warp that loads ahead for the next program they could not leave it.
 //!
 //! What a warp group stores of a product behind its loop goes by TMA, too: another program on the multiprocessor multiplies meanwhile (`by_launch::stores_product`). That a
 //! tile begins in the matrix is seldom proved, and a copy to memory must (an H100 takes a negative coordinate for an illegal instruction):
@@ -97,7 +98,8 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_warps: u32) -> Result<(
     let (mut changed, mut loads, mut stores) = (false, false, false);
     match target.warp_units {
         Some(units) => {
-            for (op, plan) in plans(module, units.matrix, |_, plan| plan) {
+            let ops = module.all_ops(module.root());
+            for (op, plan) in plans(module, &ops, units.matrix, |_, plan| plan) {
                 changed = true;
                 match plan {
                     Ok((plan, numbers)) => Emitter::new(module, op, numbers).replace(&plan),
@@ -108,7 +110,8 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_warps: u32) -> Result<(
             }
         }
         None if target.tma && target.dots.wgmma && by_launch::may_pay(module) => {
-            for (op, plan) in plans(module, TMA, by_launch::of_batches) {
+            let ops = module.all_ops(module.root());
+            for (op, plan) in plans(module, &ops, TMA, by_launch::of_batches) {
                 let Ok((plan, numbers)) = plan else { continue };
                 if by_launch::feeds_dot(module, &plan, num_warps) {
                     (changed, loads) = (true, true);
@@ -126,8 +129,8 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_warps: u32) -> Result<(
         // Of what left several loops, descriptors among it, one stands for all.
         cse::run(module)?;
     }
-    if loads {
-        specialize::ask(module, target, num_warps);
+    if loads && specialize::ask(module, target, num_warps) {
+        raise_queries(module, num_warps)?;
     }
     if stores {
         // Threads store seldom where TMA can: what they need for it is computed only then. (Maps are the launch's.)
@@ -136,6 +139,21 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_warps: u32) -> Result<(
         branches::sink(module, &ops);
     }
     Ok(())
+}
+
+/// Raises what loops of attention multiply by the blocks that they load, their queries: copied by TMA they cross no registers, and no barrier keeps warp groups in step.
+fn raise_queries(module: &mut Module, num_warps: u32) -> Result<(), Diagnostic> {
+    let queries = specialize::queries(module);
+    let mut changed = false;
+    for (op, plan) in plans(module, &queries, TMA, by_launch::of_batches) {
+        if let Ok((plan, numbers)) = plan
+            && by_launch::is_operand_of_dots(module, &plan, num_warps)
+        {
+            changed = true;
+            Emitter::new(module, op, numbers).replace(&plan);
+        }
+    }
+    if changed { pass::optimize(module) } else { Ok(()) }
 }
 
 /// What TMA wants of a matrix (CUDA driver API, `cuTensorMapEncodeTiled`), and of where a block begins.
@@ -150,9 +168,8 @@ fn what(m: &Module, op: Op) -> &'static str {
 
 type Found = Vec<(Op, Result<(Plan, Numbers), Why>)>;
 
-/// The plans of all accesses, made before the first changes, each as `change` has it.
-fn plans(m: &Module, limit: MatrixLimit, change: impl Fn(&Known<'_>, Plan) -> Plan) -> Found {
-    let ops = m.all_ops(m.root());
+/// The plans of the accesses among `ops`, made before the first changes, each as `change` has it.
+fn plans(m: &Module, ops: &[Op], limit: MatrixLimit, change: impl Fn(&Known<'_>, Plan) -> Plan) -> Found {
     let affine = Affine::new(m);
     let known = Known {
         m,
@@ -161,7 +178,7 @@ fn plans(m: &Module, limit: MatrixLimit, change: impl Fn(&Known<'_>, Plan) -> Pl
         axis: AxisAnalysis::run(m),
         limit,
     };
-    let computed = computed(m, &affine, &ops);
+    let computed = computed(m, &affine, &m.all_ops(m.root()));
     let two = |v: Value| m.shape(m.value_type(v)).is_some_and(|shape| shape.len() == 2);
     let blocks = ops.iter().filter(|&&op| pointer_of(m, op).is_some_and(|(pointers, _)| two(pointers)));
     let plan = |&op: &Op| {

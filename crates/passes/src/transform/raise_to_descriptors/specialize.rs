@@ -32,19 +32,38 @@ const OF_BOTH: u32 = 96;
 /// Bytes of shared memory for scratch.
 const SCRATCH: u32 = 8 << 10;
 
-/// Asks for warps that load, in all loops of attention whose loads have become those of blocks, if there is shared memory for two slots of each.
-pub(super) fn ask(m: &mut Module, target: &TargetInfo, num_warps: u32) {
+/// Asks for warps that load, in all loops of attention whose loads have become those of blocks, if there is shared memory for two slots of each. Whether there are any.
+pub(super) fn ask(m: &mut Module, target: &TargetInfo, num_warps: u32) -> bool {
     if num_warps != WARPS {
-        return;
+        return false;
     }
     let loops: Vec<Op> = m.all_ops(m.root()).into_iter().filter(|&op| is_attention(m, op)).collect();
     if 2 * slot_bytes(m, &loops) + kept_bytes(m, &loops) + SCRATCH > target.max_shared {
-        return;
+        return false;
     }
-    for op in loops {
+    for &op in &loops {
         let yes = m.attr(AttrKind::Bool(true));
         m.set_attr(op, HINT, yes);
     }
+    !loops.is_empty()
+}
+
+/// The loads of a function's body of what the first products of loops that ask for such a warp take from outside.
+pub(super) fn queries(m: &Module) -> Vec<Op> {
+    let loops = m.all_ops(m.root()).into_iter().filter(|&op| m.op_attr(op, HINT).is_some());
+    let in_body = |&op: &Op| m.parent_op(op).is_some_and(|op| tt::Func::cast(m, op).is_some());
+    let mut found: Vec<Op> = first_products(m, loops)
+        .filter_map(|dot| m.defining_op(dot.a(m)))
+        .filter(|op| tt::Load::cast(m, *op).is_some() && in_body(op))
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// The first product of each loop.
+fn first_products(m: &Module, loops: impl Iterator<Item = Op>) -> impl Iterator<Item = tt::Dot> {
+    loops.filter_map(|op| m.all_ops(op).into_iter().find_map(|op| tt::Dot::cast(m, op)))
 }
 
 /// The bytes of the blocks that loops load; those of one descriptor share a ring.
@@ -58,7 +77,7 @@ fn slot_bytes(m: &Module, loops: &[Op]) -> u32 {
 
 /// The bytes of what the first products of loops take from outside, which lies in shared memory, too.
 fn kept_bytes(m: &Module, loops: &[Op]) -> u32 {
-    let dots = loops.iter().filter_map(|&op| m.all_ops(op).into_iter().find_map(|op| tt::Dot::cast(m, op)));
+    let dots = first_products(m, loops.iter().copied());
     let kept: FxHashMap<Value, u32> = dots.map(|dot| (dot.a(m), bytes(m, dot.a(m)))).collect();
     kept.values().sum()
 }

@@ -48,6 +48,28 @@ pub fn beside(module: &Module, l: scf::For) -> u32 {
     ops.map(|op| scratch::scratch_bytes(module, op)).max().unwrap_or(0) + 1024
 }
 
+/// Bytes of shared memory that a function may want beside rings which live as long as an operation of it: buffers, the largest tile on its way out, the largest
+/// conversion, and what mbarriers and alignment take.
+pub fn beside_rings(module: &Module, op: Op) -> u32 {
+    let func = scope::function(module, op);
+    let bytes = |ty| buffer_bytes(module, ty).map_or(0, |(bytes, _)| bytes);
+    let (mut buffers, mut stored, mut converted) = (0, 0, 0);
+    for op in func.map_or(Vec::new(), |f| module.all_ops(f)) {
+        if let Some(alloc) = ttg::LocalAlloc::cast(module, op) {
+            // A loaded operand's buffer will be a slot of the ring.
+            let loaded = alloc.src(module).is_some_and(|v| tt::DescriptorLoad::of(module, v).is_some());
+            buffers += if loaded { 0 } else { bytes(module.value_type(alloc.result(module))) };
+        } else if tt::DescriptorStore::cast(module, op).is_some()
+            || tt::DescriptorReduce::cast(module, op).is_some()
+        {
+            stored = stored.max(tma::block_bytes(module, module.operands(op)[0]) as u32);
+        } else {
+            converted = converted.max(scratch::scratch_bytes(module, op));
+        }
+    }
+    buffers + stored + converted + 1024
+}
+
 /// Registers of a thread for all but the operands and results of dots: maxima and sums of rows, addresses, descriptors, what is
 /// being computed.
 pub const OTHERS: u32 = 40;

@@ -28,17 +28,17 @@
 //! whatever else lives there.
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::dialect::{scf, tt, ttg};
+use tilewright_ir::dialect::{scf, tt};
 use tilewright_ir::{Block, Module, Op, Value};
 
 use super::backward_slice::Slice;
+use super::budget;
 use super::schedule::Schedule;
 use crate::analysis::counting::Counting;
 use crate::analysis::global_bases::GlobalBases;
 use crate::analysis::promises::Promises;
-use crate::analysis::{scope, scratch, waiting};
+use crate::analysis::waiting;
 use crate::hopper::tma;
-use crate::transform::allocate_shared::buffer_bytes;
 
 /// A loop around a pipelined one, through whose iterations the pipeline runs on.
 pub struct Outer {
@@ -94,7 +94,7 @@ impl Outer {
         }
         let ring: u32 = schedule.blocks.iter().map(|l| tma::block_bytes(m, l.desc(m)) as u32).sum::<u32>()
             * schedule.slots();
-        if ring + beside(m, outer) > max_shared {
+        if ring + budget::beside_rings(m, outer.0) > max_shared {
             return None;
         }
         let ops = m.block_ops(body).filter(|op| slice.ops.contains(op)).collect();
@@ -132,24 +132,4 @@ impl Outer {
             m.push_operand(end, v);
         }
     }
-}
-
-/// Bytes of shared memory that may be wanted beside the ring: buffers, the largest tile on its way out, the largest
-/// conversion, and what mbarriers and alignment take.
-fn beside(m: &Module, outer: scf::For) -> u32 {
-    let func = scope::function(m, outer.0);
-    let bytes = |ty| buffer_bytes(m, ty).map_or(0, |(bytes, _)| bytes);
-    let (mut buffers, mut stored, mut converted) = (0, 0, 0);
-    for op in func.map_or(Vec::new(), |f| m.all_ops(f)) {
-        if let Some(alloc) = ttg::LocalAlloc::cast(m, op) {
-            // A loaded operand's buffer will be a slot of the ring.
-            let loaded = alloc.src(m).is_some_and(|v| tt::DescriptorLoad::of(m, v).is_some());
-            buffers += if loaded { 0 } else { bytes(m.value_type(alloc.result(m))) };
-        } else if tt::DescriptorStore::cast(m, op).is_some() || tt::DescriptorReduce::cast(m, op).is_some() {
-            stored = stored.max(tma::block_bytes(m, m.operands(op)[0]) as u32);
-        } else {
-            converted = converted.max(scratch::scratch_bytes(m, op));
-        }
-    }
-    buffers + stored + converted + 1024
 }
