@@ -554,3 +554,32 @@ def test_what_is_stored_in_parts_is_loaded_again(device, specialize):
     out = device.array(x)
     chain_kernel[(1,)](out, device.array(b), n, m, 32, specialize, num_warps=4)
     np.testing.assert_array_equal(device.numpy(out), np.stack(want))
+
+
+@triton.jit
+def one_for_many_kernel(a, b, c, tiles, n, K: tl.constexpr):
+    """What the outer loop loads has one slot, since there is no room for two; all products of the inner loop read it, and one is under way when the next begins."""
+    for tile in tl.range(tl.program_id(0), tiles, tl.num_programs(0), warp_specialize=True):
+        x = a.load([tile * 128, 0])
+        acc = tl.zeros((128, 128), tl.float32)
+        for j in range(0, n, K):
+            acc = tl.dot(x, b.load([j, 0]), acc)
+        c.store([tile * 128, 0], acc.to(tl.float16))
+
+
+@pytest.mark.parametrize("steps", [0, 1, 3])
+def test_one_slot_for_many_products(device, steps):
+    rng = np.random.default_rng(4)
+    tiles, k = 3, 256
+    a = rng.integers(-2, 3, (tiles * 128, k)).astype(np.float16)
+    b = rng.integers(-2, 3, (3 * k, 128)).astype(np.float16)
+    c = device.array(np.full((tiles * 128, 128), np.nan, np.float16))
+    descs = [
+        TensorDescriptor.from_tensor(x, block)
+        for x, block in ((device.array(a), [128, k]), (device.array(b), [k, 128]), (c, [128, 128]))
+    ]
+    kernel = one_for_many_kernel[(1,)](*descs, tiles, steps * k, K=k, num_warps=8, num_stages=2)
+    if hasattr(kernel, "asm") and "ttgir" in kernel.asm:
+        assert "1x128x256xf16" in kernel.asm["ttgir"]
+    want = a.astype(np.float32) @ b[: steps * k].reshape(steps, k, 128).sum(0, dtype=np.float32)
+    np.testing.assert_array_equal(device.numpy(c), want.astype(np.float16))

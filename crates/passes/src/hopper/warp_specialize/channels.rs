@@ -1,10 +1,11 @@
 //! Channels: which loads go through a ring together, the rings, and the consumers' side.
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::dialect::{scf, tt, ttg};
+use tilewright_ir::dialect::{arith, scf, tt, ttg};
 use tilewright_ir::{Block, Builder, Module, Op, Opcode, Shape, Type, TypeKind, Value};
 
 use super::{Positions, is_structure, position};
+use crate::analysis::counting::Counting;
 use crate::analysis::global_bases::GlobalBases;
 use crate::analysis::rings;
 use crate::hopper::{multicast, tma};
@@ -207,8 +208,8 @@ fn buffers(module: &Module, load: Load, slot: Type) -> Vec<ttg::LocalAlloc> {
         .collect()
 }
 
-/// The first and the last operation of the body that read what a load brings.
-fn readers(module: &Module, block: Block, load: Load, slot: Type) -> Option<(Op, Op)> {
+/// The operations that read what a load brings, wherever they stand.
+fn reading(module: &Module, load: Load, slot: Type) -> Vec<Op> {
     let direct = buffers(module, load, slot);
     let mut found: Vec<Op> = Vec::new();
     let mut work = vec![load.result(module)];
@@ -223,12 +224,26 @@ fn readers(module: &Module, block: Block, load: Load, slot: Type) -> Option<(Op,
             if view || direct.iter().any(|a| a.0 == u.op) {
                 work.push(module.result(u.op));
             } else {
-                found.push(module.ancestor_in_block(block, u.op)?);
+                found.push(u.op);
             }
         }
     }
-    let mut ends = (*found.first()?, *found.first()?);
-    for &op in &found {
+    found
+}
+
+/// The first and the last operation of the body that read what a load brings.
+fn readers(module: &Module, block: Block, load: Load, slot: Type) -> Option<(Op, Op)> {
+    let all = reading(module, load, slot).into_iter();
+    let found: Vec<Op> = all.map(|op| module.ancestor_in_block(block, op)).collect::<Option<_>>()?;
+    let (first, last) = ends(module, &found)?;
+    // Carried on to the next iteration, it would have to stay longer than its slot.
+    (Some(last) != module.last_op(block)).then_some((first, last))
+}
+
+/// The first and the last of operations of one block.
+fn ends(module: &Module, ops: &[Op]) -> Option<(Op, Op)> {
+    let mut ends = (*ops.first()?, *ops.first()?);
+    for &op in ops {
         if module.is_before(op, ends.0) {
             ends.0 = op;
         }
@@ -236,8 +251,7 @@ fn readers(module: &Module, block: Block, load: Load, slot: Type) -> Option<(Op,
             ends.1 = op;
         }
     }
-    // Carried on to the next iteration, it would have to stay longer than its slot.
-    (Some(ends.1) != module.last_op(block)).then_some(ends)
+    Some(ends)
 }
 
 /// Finds which channels may share rings and counters.
@@ -304,7 +318,12 @@ pub(super) fn consume(module: &mut Module, channels: &[Channel], positions: &Pos
     for c in channels {
         let (slot, phase) = position(positions, c, c.block);
         let ring = c.ring.expect("allocated");
-        ttg::RingRelease::build(&mut Builder::after(module, c.last_reader), ring, slot, None, None);
+        match last_in_loop(module, c).filter(|_| c.slots == 1) {
+            Some((l, reader)) => release_in_loop(module, (ring, slot), l, reader),
+            None => {
+                ttg::RingRelease::build(&mut Builder::after(module, c.last_reader), ring, slot, None, None);
+            }
+        }
         ttg::RingWait::build(
             &mut Builder::before(module, c.first_reader),
             ring,
@@ -330,4 +349,33 @@ pub(super) fn consume(module: &mut Module, channels: &[Channel], positions: &Pos
             module.erase_op(load.op());
         }
     }
+}
+
+/// The loop behind which a channel's slot has been read, and the last operation of its body that reads it.
+fn last_in_loop(module: &Module, c: &Channel) -> Option<(scf::For, Op)> {
+    let l = scf::For::cast(module, c.last_reader)?;
+    let body = module.region_block(l.body(module));
+    let all = c.loads.iter().zip(&c.slot_types).flat_map(|(&load, &slot)| reading(module, load, slot));
+    let inside: Vec<Op> = all.filter_map(|op| module.ancestor_in_block(body, op)).collect();
+    let (_, last) = ends(module, &inside)?;
+    (Some(last) != module.last_op(body)).then_some((l, last))
+}
+
+/// Releases a slot behind its last reader in the last iteration of a loop, or behind the loop if none runs: the producer fills the only slot while the rest of that iteration is
+/// computed.
+fn release_in_loop(module: &mut Module, (ring, slot): (Value, Value), l: scf::For, reader: Op) {
+    let body = module.region_block(l.body(module));
+    let (iv, counting) = (module.block_args(body)[0], Counting::of(module, l));
+    let (lower, upper, step) = (l.lower_bound(module), l.upper_bound(module), l.step(module));
+    let next = arith::Addi::build(&mut Builder::after(module, reader), iv, step);
+    let behind = module.next_op(next.0).expect("a loop body has an end");
+    let next = next.result(module);
+    let more = counting.is_inside(module, (l, behind), (iv, next), 1);
+    let mut b = Builder::before(module, behind);
+    let yes = b.int(1, Type::I1);
+    let last = arith::Xori::build(&mut b, more, yes).result(b.module);
+    ttg::RingRelease::build(&mut b, ring, slot, Some(last), None);
+    let mut b = Builder::after(module, l.0);
+    let none = arith::Cmpi::build(&mut b, lower, upper, arith::CmpIPredicate::Sge, Type::I1).result(b.module);
+    ttg::RingRelease::build(&mut b, ring, slot, Some(none), None);
 }

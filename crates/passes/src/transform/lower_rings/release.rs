@@ -150,8 +150,12 @@ fn release_previous(module: &mut Module, ring: &Ring, release: ttg::RingRelease,
     let iv = module.block_args(block)[0];
 
     let carried = ring.is_own.then(|| carry(module, l, block, slot));
+    let where_it_held = release.pred(module).map(|pred| carry(module, l, block, pred));
     let mut b = Builder::after(module, wait);
-    let later = arith::Cmpi::build(&mut b, iv, lower, arith::CmpIPredicate::Ne, Type::I1).result(b.module);
+    let later = match where_it_held {
+        Some((previous, _)) => previous,
+        None => arith::Cmpi::build(&mut b, iv, lower, arith::CmpIPredicate::Ne, Type::I1).result(b.module),
+    };
     let previous = match carried {
         Some((previous, _)) => previous,
         None => position::slot_before(&mut b, slot, ring.slots),
@@ -167,7 +171,12 @@ fn release_previous(module: &mut Module, ring: &Ring, release: ttg::RingRelease,
     let anchor =
         std::iter::successors(module.next_op(l.0), |&op| module.next_op(op)).find(is_wait).unwrap_or(l.0);
     let mut b = Builder::after(module, anchor);
-    let ran = arith::Cmpi::build(&mut b, lower, upper, arith::CmpIPredicate::Slt, Type::I1).result(b.module);
+    let ran = match where_it_held {
+        Some((_, last)) => last,
+        None => {
+            arith::Cmpi::build(&mut b, lower, upper, arith::CmpIPredicate::Slt, Type::I1).result(b.module)
+        }
+    };
     let last = match carried {
         Some((_, last)) => last,
         None => position::slot_before(&mut b, after, ring.slots),
@@ -176,14 +185,16 @@ fn release_previous(module: &mut Module, ring: &Ring, release: ttg::RingRelease,
     module.erase_op(release.0);
 }
 
-/// Carries the slot of an iteration to the next one and out of the loop: a kernel's own ring may go through its slots in any way.
-fn carry(module: &mut Module, l: scf::For, block: Block, slot: Value) -> (Value, Value) {
-    let none = Builder::before(module, l.0).i32(0);
+/// Carries a number of an iteration, or whether something holds there, to the next one and out of the loop; 0 to the first: a kernel's own ring may go through its slots in any
+/// way, and a release may be of some iterations alone.
+fn carry(module: &mut Module, l: scf::For, block: Block, value: Value) -> (Value, Value) {
+    let ty = module.value_type(value);
+    let none = Builder::before(module, l.0).int(0, ty);
     module.push_operand(l.0, none);
-    let previous = module.add_block_arg(block, Type::I32);
+    let previous = module.add_block_arg(block, ty);
     let end = module.last_op(block).expect("a loop body has an end");
-    module.push_operand(end, slot);
-    (previous, module.add_result(l.0, Type::I32))
+    module.push_operand(end, value);
+    (previous, module.add_result(l.0, ty))
 }
 
 /// The same release of another slot, where `pred` holds.
