@@ -81,7 +81,7 @@ def flash_kernel(
 
 
 def flash_attention(
-    q, k, v, o, causal: bool, block=(128, 64), num_warps: int = 8, num_stages: int = 3
+    q, k, v, o, causal: bool, block=(128, 64), num_warps: int = 8, num_stages: int = 3, **options
 ) -> None:
     """o = softmax(q kᵀ / sqrt(D)) v for contiguous (heads, sequence, D) arrays; D is any odd × 2^k from 16.
 
@@ -93,7 +93,7 @@ def flash_attention(
     flash_kernel[(triton.cdiv(n_ctx, block_m), heads)](
         q, k, v, o, d**-0.5, n_ctx, n_ctx * d, d,
         D=d, BLOCK_M=block_m, BLOCK_N=block_n, CAUSAL=causal, EVEN=even, GROUP=heads // k.shape[0],
-        num_warps=num_warps, num_stages=num_stages,
+        num_warps=num_warps, num_stages=num_stages, **options,
     )  # fmt: skip
 
 

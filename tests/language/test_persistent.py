@@ -119,6 +119,37 @@ def numbers(out, COLUMNS: tl.constexpr):
     )
 
 
+def test_the_only_slot_is_free_before_the_last_iteration_ends():
+    """With D = 256 queries have one slot: it is released behind the first product of the last iteration, and not behind the loop."""
+    kernel = flash_kernel.warmup(
+        *(tl.float16,) * 4, 256**-0.5, 1024, 1024 * 256, 256, D=256, BLOCK_M=128, BLOCK_N=64, CAUSAL=False, EVEN=True,
+        num_warps=8, num_stages=2, persistent=True, target="cuda:90", grid=(1,),
+    )  # fmt: skip
+    text = kernel.asm["ttgir"]
+    inner = text[text.index("default {") :].split("scf.for")[2]
+    inner = inner[: inner.index("scf.yield")]
+    assert "1x128x256xf16" in text and "<1x1xi64" in inner
+
+
+@triton.jit
+def numbers_of_three(out, count):
+    x, y, z = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    at = (z * tl.num_programs(1) + y) * tl.num_programs(0) + x
+    tl.atomic_add(out + at, x * 10000 + y * 100 + z + count)
+
+
+@pytest.mark.parametrize("grid", [(3, 2, 2), (1, 1, 5), (5, 1, 1), (1, 3, 1), (2, 0, 3), (7, 1, 3)])
+def test_numbers_of_three_axes(device, grid):
+    """Each program of a grid runs once, and knows where it is."""
+    x, y, z = grid
+    out = device.array(np.zeros(max(x * y * z, 1), np.int32))
+    numbers_of_three[grid](out, 0, persistent=True)
+    want = np.zeros(max(x * y * z, 1), np.int32)
+    for i in range(x * y * z):
+        want[i] = i % x * 10000 + i // x % y * 100 + i // (x * y)
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
 @pytest.mark.parametrize("grid", [(7,), (1,), (2, 3), (5, 2), (0,)])
 def test_numbers(device, grid):
     """A program's number and how many there are say what they say without the option."""

@@ -379,10 +379,17 @@ def number(x):
     tl.store(x + tl.program_id(0), tl.program_id(0))
 
 
+@triton.jit
+def number_along_y(x):
+    tl.store(x + tl.program_id(1), tl.program_id(1))
+
+
 def test_persistent_counts_in_32_bits(monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
     with pytest.raises(ValueError, match="2147483646 programs along x is too large with persistent=True"):
         number[(2**31 - 2,)](np.zeros(4, np.int32), persistent=True)
+    with pytest.raises(ValueError, match="1073741824x2x1 programs is too large with persistent=True"):
+        number_along_y[(2**30, 2)](np.zeros(4, np.int32), persistent=True)
 
 
 @pytest.mark.parametrize("wrong", [3, -1, 1.0, "yes", [True]])

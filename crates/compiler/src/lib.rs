@@ -30,6 +30,6 @@ pub use tilewright_nvidia::Target as CudaTarget;
 pub use tilewright_nvidia::sass;
 pub use tilewright_target::{
     Form, GivenStage, LaunchShape, MappedTensor, Passes, PythonEnvironment, Target, TensorMapParam,
-    resident_along_x,
+    resident_grid,
 };
 pub use toolchain::{BUILD_ID, is_libdevice, made_with};

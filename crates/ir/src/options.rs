@@ -507,8 +507,8 @@ options! {
     /// Whether what divides numbers in indices is taken for positive where it is known at run time only, as in `pid // num_tiles`. A launch whose arguments make one negative
     /// takes a kernel without.
     positive_divisors: bool = true, Kind::Flag, [Passes];
-    /// Whether a launch on an NVIDIA GPU starts no more programs along x than it holds at once, each of which does the work of several, one after the other. On the
-    /// CPU executor that makes no difference.
+    /// Whether a launch on an NVIDIA GPU starts no more programs than it holds at once, each of which does the work of several, one after the other: along x, or of the
+    /// whole grid where the kernel asks for numbers along other axes, too. On the CPU executor that makes no difference.
     persistent: bool = false, Kind::Flag, [Passes, Launch];
     /// Further arguments of `ptxas`, separated by spaces, before those of `PTXAS_OPTIONS`.
     ptx_options: Option<Text> = None, Kind::Text("arguments separated by spaces, such as '--opt-level 1'"), [CodeGenerator];

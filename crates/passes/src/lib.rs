@@ -33,6 +33,7 @@
 //! | `tle.cluster_dims = array<i32: x, y, z>` | programs of a cluster along each axis of the grid, where programs form clusters ([`launch`](tilewright_ir::launch)); from `tt` on |
 //! | `ttg.global_scratch_memory_zeroed` | the launch's scratch memory is zero when the kernel begins |
 //! | `ttg.programs_argument : i32` | the number of the argument that says how many programs there are along x, where a launch starts fewer ([`persistent_programs`](transform::persistent_programs)) |
+//! | `ttg.programs_axes : i32` | 3 where the two arguments behind that one say how many there are along y and z, and fewer of the whole grid are started |
 //! | `ttg.threads-per-warp : i32` | threads of a warp |
 //! | `ttg.stmatrix` | warps store matrices to shared memory ([`matrix_store`](analysis::scratch::matrix_store), [`conversion`](analysis::scratch::conversion)) |
 //! | `ttg.target = "cuda:90"` | the target |

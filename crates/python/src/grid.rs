@@ -52,20 +52,26 @@ pub fn of_ctas(grid: Grid, launch: &LaunchShape) -> PyResult<Grid> {
     Ok(ctas)
 }
 
-/// The grid that is started where a device holds so many programs at once, and each does the work of several along x.
-pub fn resident(grid: Grid, held: u32) -> PyResult<Grid> {
-    let [x, y, z] = grid;
-    // A program counts on from its number by as many as are started, in 32 bits.
-    if x > MOST[0].saturating_sub(held) {
-        return Err(wrong_call::value_error(
-            format!("a grid of {x} programs along x is too large with persistent=True"),
-            format!(
-                "it takes {} on this device; use fewer programs, or the other dimensions",
-                MOST[0] - held
-            ),
-        ));
-    }
-    Ok([tilewright_compiler::resident_along_x(grid, held), y, z])
+/// The grid that is started where a device holds so many programs at once, if each of the kernel's does the work of several.
+pub fn resident(grid: Grid, launch: &LaunchShape, held: u32) -> PyResult<Grid> {
+    let whole = launch.resident_programs > 1;
+    let started = match launch.resident_programs {
+        0 => Some(grid),
+        _ => tilewright_compiler::resident_grid(grid, held, whole),
+    };
+    started.ok_or_else(|| too_many_in_a_row(grid, held, whole))
+}
+
+#[cold]
+fn too_many_in_a_row([x, y, z]: Grid, held: u32, whole: bool) -> PyErr {
+    let (what, others) = match whole {
+        true => (format!("{x}x{y}x{z} programs"), "fewer programs"),
+        false => (format!("{x} programs along x"), "fewer programs, or the other dimensions"),
+    };
+    wrong_call::value_error(
+        format!("a grid of {what} is too large with persistent=True"),
+        format!("it takes {} on this device; use {others}", MOST[0].saturating_sub(held)),
+    )
 }
 
 /// The grid in programs, which may form clusters that the launch's grid counts.

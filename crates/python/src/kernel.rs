@@ -148,7 +148,7 @@ impl CompiledKernel {
     pub fn launch_config(&self, grid: Grid) -> PyResult<LaunchConfig> {
         let shape = &self.code.artifact.metadata.launch;
         let held = self.loaded.get().and_then(|loaded| loaded.held);
-        let grid = held.map_or(Ok(grid), |held| grid::resident(grid, held))?;
+        let grid = held.map_or(Ok(grid), |held| grid::resident(grid, shape, held))?;
         let mut config = LaunchConfig::new(grid::of_ctas(grid, shape)?, self.code.launched_threads());
         config.cluster = shape.cluster_dims;
         config.cooperative = shape.cooperative || self.options().launch_cooperative_grid;
@@ -204,12 +204,12 @@ impl CompiledKernel {
             function.allow_large_clusters().map_err(errors::from_runtime)?;
         }
         let held = match artifact.metadata.launch.resident_programs {
-            true => {
+            1.. => {
                 let (threads, cluster) =
                     (self.code.launched_threads(), artifact.metadata.launch.cluster_dims);
                 Some(function.resident_clusters(threads, cluster).map_err(errors::from_runtime)?)
             }
-            false => None,
+            0 => None,
         };
         Ok(&self.loaded.get_or_init(|| Loaded { function, held, _module: module }).function)
     }

@@ -315,7 +315,7 @@ fn start<'py>(
             let mut more = None;
             let mut scratch = None;
             let programs = tensor_map::programs(kernel, grid);
-            if reaches_ranks || bytes > 0 || programs.is_some() {
+            if reaches_ranks || bytes > 0 || programs.len() > 0 {
                 let more = more.insert(arguments.cells.clone());
                 more.extend(programs);
                 if reaches_ranks {

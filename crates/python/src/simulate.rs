@@ -44,7 +44,7 @@ pub fn run(
     for cells in &mut cells {
         cells.extend(maps::programs(kernel, grid));
     }
-    let started = if shape.resident_programs { grid::resident(grid, HELD)? } else { grid };
+    let started = grid::resident(grid, shape, HELD)?;
     // Whole lines, so that it is aligned as tensor maps must be; each rank has its own.
     let lines = maps::scratch_bytes(kernel, grid).div_ceil(128);
     let mut scratch = vec![Line([0; 128]); lines * cells.len()];

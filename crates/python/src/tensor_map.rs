@@ -25,10 +25,11 @@ type Numbers = SmallVec<[u64; 2 * MAX_RANK + 1]>;
 #[derive(Default)]
 pub struct LastMaps(Mutex<Vec<(Numbers, TensorMapBytes)>>);
 
-/// How many programs there are along x, where the kernel has a parameter for that: it stands behind its arguments, before its maps.
+/// How many programs there are along x, or along each axis, where the kernel has parameters for that: they stand behind its arguments, before its maps.
 #[inline]
-pub fn programs(kernel: &CompiledKernel, grid: Grid) -> Option<u64> {
-    kernel.code.artifact.metadata.launch.resident_programs.then_some(u64::from(grid[0]))
+pub fn programs(kernel: &CompiledKernel, grid: Grid) -> impl ExactSizeIterator<Item = u64> {
+    let axes = kernel.code.artifact.metadata.launch.resident_programs as usize;
+    grid.into_iter().take(axes).map(u64::from)
 }
 
 /// How many of the kernel's parameters are tensor maps of its own making: they stand behind its arguments.

@@ -226,8 +226,9 @@ pub struct LaunchShape {
     pub grid_of_clusters: bool,
     /// Whether programs of the whole grid wait for each other, so that all must be resident at once.
     pub cooperative: bool,
-    /// Whether the launch starts no more programs along x than the device holds, and says by one more argument how many there are: each does the work of several.
-    pub resident_programs: bool,
+    /// By how many more arguments the launch says how many programs there are, of which it starts no more than the device holds, and each does the work of several: along
+    /// x (1), or along all axes (3). 0 where it starts all.
+    pub resident_programs: u32,
     /// Whether the scratch memory must be zero when the kernel begins.
     pub zeroed_scratch: bool,
     /// How many ranks the kernel wants, where it reaches others: 0 is any number. Its last argument is the memory that they have in common.
@@ -242,7 +243,7 @@ impl Default for LaunchShape {
             cluster_dims: [1; 3],
             grid_of_clusters: false,
             cooperative: false,
-            resident_programs: false,
+            resident_programs: 0,
             zeroed_scratch: false,
             ranks: None,
             rank_scratch: 0,
@@ -259,7 +260,7 @@ impl LaunchShape {
             cluster_dims: if grid_of_clusters { programs } else { [options.num_ctas, 1, 1] },
             grid_of_clusters,
             cooperative: launch::is_cooperative(module),
-            resident_programs: launch::programs_argument(module).is_some(),
+            resident_programs: launch::programs_axes(module),
             zeroed_scratch: module.op_attr(module.root(), launch::ZEROED_SCRATCH).is_some(),
             ranks: launch::ranks(module),
             rank_scratch: launch::rank_scratch(module),
@@ -267,10 +268,17 @@ impl LaunchShape {
     }
 }
 
-/// How many programs along x are started of a grid where a device holds so many at once, and each does the work of several along x: as many as all run at once, or one.
-pub fn resident_along_x([x, y, z]: [u32; 3], held: u32) -> u32 {
-    let others = (u64::from(y) * u64::from(z)).max(1);
-    (u64::from(held) / others).max(1).min(u64::from(x)) as u32
+/// The grid that is started where a device holds so many programs at once: those along x that all run at once, or one, and each does the work of several along x; with
+/// `whole` those of the whole grid. `None` where a program that counts on from its number by as many as are started would leave 32 bits.
+pub fn resident_grid([x, y, z]: [u32; 3], held: u32, whole: bool) -> Option<[u32; 3]> {
+    let others = u64::from(y) * u64::from(z);
+    let all = if whole { u64::from(x).checked_mul(others)? } else { u64::from(x) };
+    if all > u64::from((i32::MAX as u32).saturating_sub(held)) {
+        return None;
+    }
+    let at_once = if whole { u64::from(held) } else { u64::from(held) / others.max(1) };
+    let started = at_once.max(1).min(all) as u32;
+    Some(if whole { [started, 1, 1] } else { [started, y, z] })
 }
 
 /// A parameter that is a tensor map: what the launch must know to make it. Of a descriptor that is an argument, address, extents and strides
@@ -369,16 +377,27 @@ pub fn interrupted() -> Diagnostic {
 
 #[cfg(test)]
 mod tests {
-    use super::resident_along_x;
+    use super::resident_grid;
 
     /// All that are started run at once: one program more along x would leave most of the device idle for a second round.
     #[test]
     fn programs_that_are_started_run_at_once() {
-        assert_eq!(resident_along_x([2048, 1, 1], 132), 132);
-        assert_eq!(resident_along_x([32, 64, 1], 132), 2);
-        assert_eq!(resident_along_x([8, 256, 1], 132), 1);
-        assert_eq!(resident_along_x([8, 4, 4], 132), 8);
-        assert_eq!(resident_along_x([0, 4, 1], 132), 0);
-        assert_eq!(resident_along_x([7, u32::MAX, u32::MAX], 132), 1);
+        let along_x = |grid| resident_grid(grid, 132, false);
+        assert_eq!(along_x([2048, 1, 1]), Some([132, 1, 1]));
+        assert_eq!(along_x([32, 64, 1]), Some([2, 64, 1]));
+        assert_eq!(along_x([8, 256, 1]), Some([1, 256, 1]));
+        assert_eq!(along_x([8, 4, 4]), Some([8, 4, 4]));
+        assert_eq!(along_x([0, 4, 1]), Some([0, 4, 1]));
+        assert_eq!(along_x([i32::MAX as u32, 1, 1]), None);
+    }
+
+    #[test]
+    fn programs_of_the_whole_grid_stand_in_a_row() {
+        let of_all = |grid| resident_grid(grid, 132, true);
+        assert_eq!(of_all([8, 256, 1]), Some([132, 1, 1]));
+        assert_eq!(of_all([2, 3, 4]), Some([24, 1, 1]));
+        assert_eq!(of_all([0, 3, 4]), Some([0, 1, 1]));
+        assert_eq!(of_all([i32::MAX as u32, 2, 1]), None);
+        assert_eq!(of_all([u32::MAX, u32::MAX, u32::MAX]), None);
     }
 }

@@ -78,9 +78,13 @@ pub const NVSHMEM: &str = "tle.nvshmem";
 /// On the module: the number of the kernel's argument, `i32`, that says how many programs there are along x, where a launch starts fewer and each does the work of several.
 pub const PROGRAMS_ARGUMENT: &str = "ttg.programs_argument";
 
-/// The number of the argument that says how many programs there are along x, where a launch starts fewer.
-pub fn programs_argument(m: &Module) -> Option<u32> {
-    m.int_attr(m.root(), PROGRAMS_ARGUMENT).map(|n| n as u32)
+/// On the module: of a kernel with such an argument, 3 where two more behind it say how many there are along y and z, and each does the work of several of the whole grid.
+pub const PROGRAMS_AXES: &str = "ttg.programs_axes";
+
+/// How many arguments say how many programs there are, where a launch starts fewer: one along x, or one along each axis; 0 where it starts all.
+pub fn programs_axes(m: &Module) -> u32 {
+    let all = m.int_attr(m.root(), PROGRAMS_AXES).map_or(1, |n| n as u32);
+    m.int_attr(m.root(), PROGRAMS_ARGUMENT).map_or(0, |_| all)
 }
 
 /// How many ranks the kernel wants, where it reaches others: 0 is any number.

@@ -1,5 +1,6 @@
 //! Programs in a row: with the option `persistent` a launch starts no more programs along x than the GPU holds, and each of them does the work of several, one
-//! after the other.
+//! after the other. Of a kernel that asks for its number along y or z, too, it starts as many of the whole grid: those that run at once are beside each other in it, as they
+//! are without the option, and share what they load in the L2 cache.
 //!
 //! Why here: blocks that a program loads are known, and what of them the launch makes (tensor maps) stands outside of the loop; no pass has looked at loops yet.
 //!
@@ -18,10 +19,12 @@
 //!                                                 }
 //! ```
 //!
+//! Numbers along several axes are taken from one that counts rounds of as many programs as are started, there and back (`there_and_back`).
+//!
 //! A product of warp groups whose operands are blocks gets a warp that loads (`tt.warp_specialize`): it loads for the next program while a tile is stored.
 
 use rustc_hash::FxHashSet;
-use tilewright_ir::dialect::{scf, tt, ttg};
+use tilewright_ir::dialect::{arith, scf, tt, ttg};
 use tilewright_ir::effects::is_pure;
 use tilewright_ir::{AttrKind, Builder, Diagnostic, Module, Op, Opcode, Trait, Type, Value, launch};
 
@@ -57,29 +60,38 @@ pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
     let Some((&end, ops)) = ops.split_last() else { return Ok(()) };
     let Some(&first) = ops.first() else { return Ok(()) };
 
-    let count = module.add_block_arg(entry, Type::I32);
+    let whole = asks_beyond_x(module, func);
+    let counts: Vec<Value> =
+        (0..if whole { 3 } else { 1 }).map(|_| module.add_block_arg(entry, Type::I32)).collect();
     update_signature(module, func.0, entry);
-    let at = module.block_args(entry).len() as i32 - 1;
+    let at = (module.block_args(entry).len() - counts.len()) as i32;
     module.set_i32_attr(module.root(), launch::PROGRAMS_ARGUMENT, at);
 
     let mut b = Builder::before(module, first);
     let number = tt::GetProgramId::build(&mut b, tt::ProgramDim::X, Type::I32).result(b.module);
     let started = tt::GetNumPrograms::build(&mut b, tt::ProgramDim::X, Type::I32).result(b.module);
-    let mut b = Builder::before(module, end);
-    let l = scf::For::build(&mut b, number, count, started, &[], &[]);
-    let body = module.append_block(l.body(module), &[Type::I32]);
+    let (l, numbers) = if let &[x, y, z] = &counts[..] {
+        module.set_i32_attr(module.root(), launch::PROGRAMS_AXES, 3);
+        there_and_back(module, (first, end), (number, started), [x, y, z])
+    } else {
+        let l = scf::For::build(&mut Builder::before(module, end), number, counts[0], started, &[], &[]);
+        let body = module.append_block(l.body(module), &[Type::I32]);
+        (l, vec![module.block_args(body)[0]])
+    };
+    let body = module.region_block(l.body(module));
     let index = module.block_args(body)[0];
     let last = scf::Yield::build(&mut Builder::at_end(module, body), &[]);
     for op in module.all_ops(func.0) {
-        let (id, of_all) = (tt::GetProgramId::cast(module, op), tt::GetNumPrograms::cast(module, op));
-        let new = match (id, of_all) {
-            (Some(id), _) if id.axis(module) == tt::ProgramDim::X && id.result(module) != number => index,
-            (_, Some(n)) if n.axis(module) == tt::ProgramDim::X && n.result(module) != started => count,
-            _ => continue,
+        let new = match (tt::GetProgramId::cast(module, op), tt::GetNumPrograms::cast(module, op)) {
+            (Some(id), _) if id.result(module) != number => numbers.get(id.axis(module) as usize),
+            (_, Some(n)) if n.result(module) != started => counts.get(n.axis(module) as usize),
+            _ => None,
         };
-        module.replace_op(op, &[new]);
+        if let Some(&new) = new {
+            module.replace_op(op, &[new]);
+        }
     }
-    let mut inside: FxHashSet<Value> = FxHashSet::from_iter([index]);
+    let mut inside: FxHashSet<Value> = numbers.into_iter().chain([index]).collect();
     for &op in ops.iter().filter(|&&op| !module.is_erased(op)).collect::<Vec<_>>() {
         if depends(module, op, &inside) {
             inside.extend(module.results(op).iter().copied());
@@ -91,6 +103,66 @@ pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
         module.set_attr(l.0, HINT, yes);
     }
     Ok(())
+}
+
+/// Whether a kernel asks for numbers of programs along y or z.
+fn asks_beyond_x(m: &Module, func: tt::Func) -> bool {
+    m.all_ops(func.0).into_iter().any(|op| {
+        let id = tt::GetProgramId::cast(m, op).map(|id| id.axis(m));
+        let axis = id.or_else(|| tt::GetNumPrograms::cast(m, op).map(|n| n.axis(m)));
+        axis.is_some_and(|axis| axis != tt::ProgramDim::X)
+    })
+}
+
+/// A loop over the programs of the whole grid, those along x first, and what a program's numbers are in it. It goes through them there and back, as many in a round as are
+/// started: whoever has the first of one round has the last of the next, since programs beside each other may have more and more to do.
+fn there_and_back(
+    m: &mut Module,
+    (first, end): (Op, Op),
+    (number, started): (Value, Value),
+    [x, y, z]: [Value; 3],
+) -> (scf::For, Vec<Value>) {
+    let mut b = Builder::before(m, first);
+    let (zero, one) = (b.i32(0), b.i32(1));
+    let all = muli(&mut b, x, y);
+    let all = muli(&mut b, all, z);
+    let whole_rounds = arith::Divui::build(&mut b, all, started).result(b.module);
+    let in_them = muli(&mut b, whole_rounds, started);
+    let rest = arith::Subi::build(&mut b, all, in_them).result(b.module);
+    let last = arith::Subi::build(&mut b, started, one).result(b.module);
+    let back = arith::Subi::build(&mut b, last, number).result(b.module);
+    let place = place(&mut b, whole_rounds, (number, back));
+    let has = arith::Cmpi::build(&mut b, place, rest, arith::CmpIPredicate::Ult, Type::I1).result(b.module);
+    let more = arith::Addi::build(&mut b, whole_rounds, one).result(b.module);
+    let rounds = arith::Select::build(&mut b, has, more, whole_rounds).result(b.module);
+
+    let l = scf::For::build(&mut Builder::before(m, end), zero, rounds, one, &[], &[]);
+    let body = m.append_block(l.body(m), &[Type::I32]);
+    let round = m.block_args(body)[0];
+    let mut b = Builder::at_end(m, body);
+    let place = self::place(&mut b, round, (number, back));
+    let before = muli(&mut b, round, started);
+    let at = arith::Addi::build(&mut b, before, place).result(b.module);
+    let mut numbers = Vec::new();
+    let mut left = at;
+    for count in [x, y] {
+        numbers.push(arith::Remui::build(&mut b, left, count).result(b.module));
+        left = arith::Divui::build(&mut b, left, count).result(b.module);
+    }
+    numbers.push(left);
+    (l, numbers)
+}
+
+/// Where a program stands in a round.
+fn place(b: &mut Builder<'_>, round: Value, (there, back): (Value, Value)) -> Value {
+    let one = b.i32(1);
+    let odd = arith::Andi::build(b, round, one).result(b.module);
+    let odd = arith::Cmpi::build(b, odd, one, arith::CmpIPredicate::Eq, Type::I1).result(b.module);
+    arith::Select::build(b, odd, back, there).result(b.module)
+}
+
+fn muli(b: &mut Builder<'_>, x: Value, y: Value) -> Value {
+    arith::Muli::build(b, x, y).result(b.module)
 }
 
 /// Whether an operation is one of each program's own: it has effects, or needs what is in the loop.
