@@ -7,6 +7,7 @@ use tilewright_ir::{Block, Builder, Module, Op, Opcode, Shape, Type, TypeKind, V
 use super::{Positions, is_structure, position};
 use crate::analysis::counting::Counting;
 use crate::analysis::global_bases::GlobalBases;
+use crate::analysis::promises::Promises;
 use crate::analysis::rings;
 use crate::hopper::{multicast, tma};
 use crate::target::TargetInfo;
@@ -315,11 +316,12 @@ pub(super) fn allocate(module: &mut Module, first: Op, channels: &mut [Channel])
 
 /// The consumers' side: they wait, read the slots, and say when they have.
 pub(super) fn consume(module: &mut Module, channels: &[Channel], positions: &Positions) {
+    let promises = Promises::of(module);
     for c in channels {
         let (slot, phase) = position(positions, c, c.block);
         let ring = c.ring.expect("allocated");
         match last_in_loop(module, c).filter(|_| c.slots == 1) {
-            Some((l, reader)) => release_in_loop(module, (ring, slot), l, reader),
+            Some((l, reader)) => release_in_loop(module, (ring, slot), (l, reader), &promises),
             None => {
                 ttg::RingRelease::build(&mut Builder::after(module, c.last_reader), ring, slot, None, None);
             }
@@ -363,9 +365,14 @@ fn last_in_loop(module: &Module, c: &Channel) -> Option<(scf::For, Op)> {
 
 /// Releases a slot behind its last reader in the last iteration of a loop, or behind the loop if none runs: the producer fills the only slot while the rest of that iteration is
 /// computed.
-fn release_in_loop(module: &mut Module, (ring, slot): (Value, Value), l: scf::For, reader: Op) {
+fn release_in_loop(
+    module: &mut Module,
+    (ring, slot): (Value, Value),
+    (l, reader): (scf::For, Op),
+    promises: &Promises,
+) {
     let body = module.region_block(l.body(module));
-    let (iv, counting) = (module.block_args(body)[0], Counting::of(module, l));
+    let (iv, counting) = (module.block_args(body)[0], Counting::of(module, l, promises));
     let (lower, upper, step) = (l.lower_bound(module), l.upper_bound(module), l.step(module));
     let next = arith::Addi::build(&mut Builder::after(module, reader), iv, step);
     let behind = module.next_op(next.0).expect("a loop body has an end");
