@@ -279,15 +279,21 @@ SHAPES += [(d, batch, heads, heads, length) for d in (64, 128, 256)
           for batch, heads, length in ((16, 16, 1024), (4, 16, 4096), (1, 16, 16384), (1, 2, 65536)) if (d, length) not in ((64, 4096), (128, 4096))]  # fmt: skip
 
 
-def with_odd(d: int) -> dict[str, list[dict]]:
-    """Triton's configurations, and ours besides: with D=256 blocks of 48 and 80 keys, which Triton refuses."""
+def with_ours(d: int, length: int) -> dict[str, list[dict]]:
+    """Triton's configurations, and ours besides: with D=256 blocks of 48 and 80 keys, which Triton refuses, and programs that do the work of several where one has
+    few blocks of keys."""
     configs = [c for c in ATTENTION if c["num_stages"] < 6]
     odd = (
         [{"block": (128, n), "num_warps": 8, "num_stages": s} for n in (48, 80) for s in (2, 3)]
         if d == 256
         else []
     )
-    return {OURS: configs + odd, TRITON: configs}
+    loops = [
+        {"block": (128, n), "num_warps": 8, "num_stages": 2, "persistent": True}
+        for n in ((64, 128) if d < 256 else (64,))
+        if length <= 4096
+    ]
+    return {OURS: configs + odd + loops, TRITON: configs}
 
 
 def shapes(record, words=()):
@@ -311,7 +317,7 @@ def shapes(record, words=()):
         by_head = [x.view(batch, -1, length, d) for x in (q, k, v)]
         sdpa = lambda: torch.nn.functional.scaled_dot_product_attention(*by_head, is_causal=causal, enable_gqa=heads != kv_heads)  # fmt: skip
         both(record, table, case, case, "flash_attention", lambda m, **c: m.flash_attention(q, k, v, o, causal, **c), lambda: close(o, want),
-             with_odd(d), 4 * batch * heads * length**2 * d / (2 if causal else 1), "TFLOP/s", [o], {"SDPA": sdpa})  # fmt: skip
+             with_ours(d, length), 4 * batch * heads * length**2 * d / (2 if causal else 1), "TFLOP/s", [o], {"SDPA": sdpa})  # fmt: skip
 
 
 def packed(record, table, d: int, causal: bool):
@@ -330,7 +336,7 @@ def packed(record, table, d: int, causal: bool):
         want[a:b] = exact_attention(mine, *of_heads, causal)[0].transpose(0, 1)
     case = f"16 sequences of 512 to 4096, packed, {heads}/{kv_heads} heads, {shape_of(d, causal)}"
     both(record, table, case, case, "flash_attention_varlen",
-         lambda m, **c: m.flash_attention_varlen(q, k, v, o, begins, 4096, causal, **c), lambda: close(o, want), with_odd(d),
+         lambda m, **c: m.flash_attention_varlen(q, k, v, o, begins, 4096, causal, **c), lambda: close(o, want), with_ours(d, 4096),
          4 * heads * int((lengths**2).sum()) * d / (2 if causal else 1), "TFLOP/s", [o])  # fmt: skip
 
 
