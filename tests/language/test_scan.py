@@ -158,3 +158,26 @@ def test_lanes_are_summed_by_an_instruction():
     # Of each scan the warps before, of each reduction the lanes, and the warps.
     assert [ptx.count(f"redux.sync.{name}") for name in ("add", "max", "min", "xor")] == [4, 2, 2, 2]
     assert "shfl.sync.bfly" not in ptx
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("shape,num_warps", [((128, 256), 4), ((240, 192), 8), ((128, 384), 4)])
+def test_scratch_in_rounds(device, shape, num_warps, reverse):
+    # Warps share columns, and a run is one element: scratch for the whole tile would be more than there is.
+    x = np.random.default_rng(0).integers(-3, 4, shape).astype(np.int32)
+    out = device.array(np.zeros((3, *shape), np.int32))
+    scan_kernel[(1,)](device.array(x), out, *shape, 0, reverse, num_warps=num_warps)
+    np.testing.assert_array_equal(device.numpy(out), scanned(x, 0, reverse))
+
+
+@triton.jit
+def sums_kernel(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr):
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)
+    tl.store(out_ptr + at, tl.cumsum(tl.load(x_ptr + at), 0))
+
+
+def test_sums_of_a_large_tile(device):
+    x = np.random.default_rng(0).integers(-3, 4, (256, 256)).astype(np.int32)
+    out = device.array(np.zeros_like(x))
+    sums_kernel[(1,)](device.array(x), out, 256, 256)
+    np.testing.assert_array_equal(device.numpy(out), np.cumsum(x, 0))

@@ -368,7 +368,8 @@ impl<H: Hooks> Lower<'_, H> {
         let tys: Vec<Ty> = partials[&order[0]].values.iter().map(|&v| self.b.ty(v)).collect();
         let elements = outside(layout, axis);
         let tables = Tables::new(scratch, count, &elements, &tys);
-        let rows: Vec<Row> = order.iter().map(|key| self.table_row(layout, axis, groups[key][0])).collect();
+        let rows: Vec<Row> =
+            order.iter().map(|key| self.table_row(layout, (axis, &elements), groups[key][0])).collect();
         for (key, row) in order.iter().zip(&rows) {
             let pred = self.all(&[pred, row.inside]);
             if pred.is_some_and(|p| self.b.is_false(p)) {
@@ -398,10 +399,15 @@ impl<H: Hooks> Lower<'_, H> {
         Ok(())
     }
 
-    /// The row of tables that the elements of a register belong to.
-    pub(crate) fn table_row(&mut self, layout: &TileLayout, axis: usize, register: u32) -> Row {
+    /// The row that the elements of a register belong to, of tables with a row for each element of `rows`: [`outside`], or parts of it that are powers of two.
+    pub(crate) fn table_row(
+        &mut self,
+        layout: &TileLayout,
+        (axis, rows): (usize, &[u32]),
+        register: u32,
+    ) -> Row {
         let mut row = Row { number: self.b.i32(0), inside: None };
-        let strides = row_major(&outside(layout, axis));
+        let strides = row_major(rows);
         for d in (0..layout.rank()).filter(|&d| d != axis) {
             let mut c = self.coord(layout, register, d);
             if layout.needs_bounds_predicate(d) {
@@ -410,6 +416,9 @@ impl<H: Hooks> Lower<'_, H> {
                 let inside = self.b.icmp(IntPred::Ult, c, size);
                 row.inside = self.all(&[row.inside, Some(inside)]);
                 c = self.int_min_max(arith::Kind::Minui, c, last);
+            }
+            if rows[d] < layout.shape()[d] {
+                c = self.b.and_const(c, u64::from(rows[d] - 1));
             }
             let c = self.b.mul_const(c, strides[d]);
             row.number = self.b.add(row.number, c);

@@ -8,6 +8,7 @@ use tilewright_ir as ir;
 use tilewright_ir::dialect::{arith, tt};
 use tilewright_layout::{ScanOrder, TileLayout};
 use tilewright_llvm::{IntPred, Ty, Value};
+use tilewright_passes::analysis::scratch::{self, ScanRounds};
 
 use crate::reduce::{Partial, Row, Tables, outside};
 use crate::shape::row_major;
@@ -28,6 +29,8 @@ struct Scan<'l> {
     lane: Value,
     /// Its warp, likewise.
     warp: Value,
+    /// Where lines go in rounds.
+    rounds: Option<ScanRounds>,
 }
 
 /// A run of a thread.
@@ -59,6 +62,11 @@ impl Scan<'_> {
         }
         lines
     }
+
+    /// In which round a line goes.
+    fn round_of(&self, line: &[u32]) -> u32 {
+        self.rounds.map_or(0, |rounds| self.layout.register_coord(line[0])[rounds.dim] / rounds.part)
+    }
 }
 
 impl<H: Hooks> Lower<'_, H> {
@@ -78,7 +86,7 @@ impl<H: Hooks> Lower<'_, H> {
         }
         let befores = match scan.order.warps {
             1 => None,
-            _ => Some(self.before_warps(&scan, &lines, &scanned)?),
+            _ => Some(self.before_warps_in_rounds(&scan, &lines, &scanned)?),
         };
         let mut out: Vec<Vec<Value>> = regs.iter().map(|r| r.to_vec()).collect();
         for (l, (line, runs)) in lines.iter().zip(&scanned).enumerate() {
@@ -112,7 +120,8 @@ impl<H: Hooks> Lower<'_, H> {
         let lane = field(self, order.lane_bit, order.lanes);
         let warp = field(self, self.lane_bits() + order.warp_bit, order.warps);
         let region = self.m.region_block(op.combine(self.m));
-        Ok(Scan { region, layout, axis, reverse, order, lane, warp })
+        let rounds = scratch::scan_rounds(self.m, op);
+        Ok(Scan { region, layout, axis, reverse, order, lane, warp, rounds })
     }
 
     /// Scans the registers of a run, and its totals across lanes.
@@ -278,16 +287,38 @@ impl<H: Hooks> Lower<'_, H> {
         self.shuffle_partial(p, Shuffle::Index(from))
     }
 
-    /// What comes before each run of this warp, for each line of this thread: the totals of warps and runs before it.
-    fn before_warps(
+    /// What comes before each run of this warp, for each line of this thread, those of one round after the other.
+    fn before_warps_in_rounds(
         &mut self,
         scan: &Scan<'_>,
         lines: &[Vec<u32>],
         scanned: &[Vec<Run>],
     ) -> Result<Vec<Vec<Option<Partial>>>> {
+        let mut befores = vec![Vec::new(); lines.len()];
+        for round in 0..scan.rounds.map_or(1, |rounds| rounds.count) {
+            let here: Vec<usize> = (0..lines.len()).filter(|&l| scan.round_of(&lines[l]) == round).collect();
+            if round > 0 {
+                // Other threads read what the round before wrote.
+                self.barrier();
+            }
+            let of_round: Vec<(&[u32], &[Run])> =
+                here.iter().map(|&l| (&lines[l][..], &scanned[l][..])).collect();
+            for (&l, before) in here.iter().zip(self.before_warps(scan, &of_round)?) {
+                befores[l] = before;
+            }
+        }
+        Ok(befores)
+    }
+
+    /// What comes before each run of this warp, for lines of this thread: the totals of warps and runs before it.
+    fn before_warps(
+        &mut self,
+        scan: &Scan<'_>,
+        lines: &[(&[u32], &[Run])],
+    ) -> Result<Vec<Vec<Option<Partial>>>> {
         let Scan { layout, axis, order, region, .. } = *scan;
-        let runs = scanned[0].len() as u32;
-        let (tables, rows) = self.store_totals(scan, lines, scanned)?;
+        let runs = lines[0].1.len() as u32;
+        let (tables, rows) = self.store_totals(scan, lines)?;
         self.barrier();
         let begins = |i: u32| {
             let count = runs * order.warps;
@@ -321,25 +352,24 @@ impl<H: Hooks> Lower<'_, H> {
     }
 
     /// Writes the totals of all runs of all warps along the axis to scratch memory, and says in which row each line of this thread is.
-    fn store_totals(
-        &mut self,
-        scan: &Scan<'_>,
-        lines: &[Vec<u32>],
-        scanned: &[Vec<Run>],
-    ) -> Result<(Tables, Vec<Value>)> {
+    fn store_totals(&mut self, scan: &Scan<'_>, lines: &[(&[u32], &[Run])]) -> Result<(Tables, Vec<Value>)> {
         let Scan { layout, axis, order, .. } = *scan;
         let scratch = self.scratch()?;
-        let runs = scanned[0].len() as u32;
-        let tys: Vec<Ty> = scanned[0][0].total.values.iter().map(|&v| self.b.ty(v)).collect();
-        let tables = Tables::new(scratch, runs * order.warps, &outside(layout, axis), &tys);
+        let runs = lines[0].1.len() as u32;
+        let tys: Vec<Ty> = lines[0].1[0].total.values.iter().map(|&v| self.b.ty(v)).collect();
+        let mut shape = outside(layout, axis);
+        if let Some(rounds) = scan.rounds {
+            shape[rounds.dim] = rounds.part;
+        }
+        let tables = Tables::new(scratch, runs * order.warps, &shape, &tys);
         let last = self.b.i32(i64::from(order.lanes - 1));
         let is_last = self.b.icmp(IntPred::Eq, scan.lane, last);
         let owner = self.is_owner(layout);
         // A warp's runs are side by side, as many to an access as it can have.
         let first = self.b.mul_const(scan.warp, i64::from(runs));
         let mut rows = Vec::new();
-        for (line, of_line) in lines.iter().zip(scanned) {
-            let Row { number, inside } = self.table_row(layout, axis, line[0]);
+        for (line, of_line) in lines {
+            let Row { number, inside } = self.table_row(layout, (axis, &shape), line[0]);
             let pred = self.all(&[owner, Some(is_last), inside]);
             for (k, &ty) in tys.iter().enumerate() {
                 let width = self.runs_of_access(runs, ty);

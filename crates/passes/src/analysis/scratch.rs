@@ -6,7 +6,7 @@
 //! | --- | --- |
 //! | `ttg.convert_layout` | what [`conversion`] says |
 //! | `tt.reduce` | per operand: one element per result element and warp along the axis, at `result index × warps + warp` (result index in row-major order of the reduced shape); an operand's part begins at a multiple of 16 bytes |
-//! | `tt.scan` | the same, with one element per run of a warp along the axis |
+//! | `tt.scan` | the same, with one element per run of a warp along the axis, for as many lines as one of [`scan_rounds`] has |
 //! | `tt.atomic_rmw`, `tt.atomic_cas` | a scalar's old value; a tensor's old values (row-major) where threads hold copies |
 //! | `ttng.cluster_exchange` | the registers of all threads, register by register; a number once |
 //! | what [rearranges](tilewright_ir::index::Index::rearranges) elements (`tt.trans`, `tt.reshape`, `tt.join`, …) | the operands, unless [`reindex_registers`]: in the source's row-major order, or in the result's where there are several operands |
@@ -42,7 +42,7 @@ fn elements(shape: &[u32]) -> u32 {
 /// The scratch of a reduction: where each operand's part begins, and the whole in bytes (0: no warps share the axis).
 pub fn reduce_scratch(module: &Module, op: tt::Reduce) -> (SmallVec<[u32; 2]>, u32) {
     let axis = op.axis(module) as usize;
-    per_line(module, op.srcs(module), axis, |layout| match AxisSpread::of(layout, axis) {
+    per_line(module, op.srcs(module), axis, 1, |layout| match AxisSpread::of(layout, axis) {
         Some(spread) if !spread.warps.is_empty() => 1 << spread.warps.len(),
         _ => 0,
     })
@@ -50,17 +50,60 @@ pub fn reduce_scratch(module: &Module, op: tt::Reduce) -> (SmallVec<[u32; 2]>, u
 
 /// The scratch of a scan: one element for each run of the axis that a warp holds. 0 where each warp holds whole lines.
 pub fn scan_scratch(module: &Module, op: tt::Scan) -> (SmallVec<[u32; 2]>, u32) {
+    let rounds = scan_rounds(module, op).map_or(1, |rounds| rounds.count);
+    scan_scratch_of(module, op, rounds)
+}
+
+fn scan_scratch_of(module: &Module, op: tt::Scan, rounds: u32) -> (SmallVec<[u32; 2]>, u32) {
     let axis = op.axis(module) as usize;
-    per_line(module, op.srcs(module), axis, |layout| match ScanOrder::of(layout, axis) {
+    per_line(module, op.srcs(module), axis, rounds, |layout| match ScanOrder::of(layout, axis) {
         Some(h) if h.warps > 1 => layout.physical(axis) / (h.run * h.lanes),
         _ => 0,
     })
+}
+
+/// The lines of a scan in groups that have the same scratch memory, one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScanRounds {
+    /// The dimension that is divided.
+    pub dim: usize,
+    /// How many of its indices a round has, a power of two.
+    pub part: u32,
+    /// How many rounds there are.
+    pub count: u32,
+}
+
+/// Scratch of a scan from which on its lines go in rounds: less than any target's shared memory, and more than most scans want.
+const WHOLE_SCAN: u32 = 64 << 10;
+
+/// The fewest rounds with which the scratch of a scan is no more than 64 KiB, or else those with the least of it; `None` where one is enough. In which round a line
+/// goes follows from the register alone, so that all threads take part in each.
+pub fn scan_rounds(module: &Module, op: tt::Scan) -> Option<ScanRounds> {
+    let axis = op.axis(module) as usize;
+    let bytes = |rounds: u32| scan_scratch_of(module, op, rounds).1;
+    if bytes(1) <= WHOLE_SCAN {
+        return None;
+    }
+    let layout = layout_of(module, op.srcs(module)[0])?;
+    let mut found: Vec<ScanRounds> = Vec::new();
+    for dim in (0..layout.rank()).filter(|&d| d != axis && !layout.needs_bounds_predicate(d)) {
+        let of_threads = layout.lane_bases(dim).into_iter().chain(layout.warp_bases(dim));
+        let least = of_threads.fold(0, |all, base| all | base) + 1;
+        let mut part = layout.unit()[dim];
+        while part >= least {
+            found.push(ScanRounds { dim, part, count: layout.shape()[dim] / part });
+            part /= 2;
+        }
+    }
+    found.retain(|rounds| rounds.count > 1);
+    found.into_iter().min_by_key(|rounds| (bytes(rounds.count).max(WHOLE_SCAN), rounds.count))
 }
 
 fn per_line(
     module: &Module,
     srcs: &[Value],
     axis: usize,
+    rounds: u32,
     each: impl Fn(&TileLayout) -> u32,
 ) -> (SmallVec<[u32; 2]>, u32) {
     let mut offsets = SmallVec::new();
@@ -68,7 +111,7 @@ fn per_line(
     for &src in srcs {
         let ty = module.value_type(src);
         let Some(layout) = tile_layout(module, ty) else { continue };
-        let lines = elements(layout.shape()) / layout.shape()[axis];
+        let lines = elements(layout.shape()) / layout.shape()[axis] / rounds;
         offsets.push(at);
         at += (lines * each(&layout) * element_bytes(module, ty)).next_multiple_of(16);
     }
