@@ -150,6 +150,15 @@ fn what_orders_the_ctas_is_needed() {
     });
 }
 
+/// Where the thread that issues copies waits for its peers its warp stays together, so that registers of the loop stay uniform: a vote ends the wait, and
+/// the other warps branch around it as such.
+#[test]
+fn warps_stay_together_where_one_thread_waits() {
+    let (_, kernel) = compiled(&MATMUL.replace(" {tt.warp_specialize}", ""), 4, 2, 3);
+    assert!(kernel.ptx.contains("vote.sync.all.pred complete"), "{}", kernel.ptx);
+    assert!(kernel.ptx.contains("bra.uni done;") && !kernel.ptx.contains("bra done;"), "{}", kernel.ptx);
+}
+
 /// A row and its sum, by several CTAs.
 const SUM: &str = r#"
 tt.func public @sum(%x: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %out: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {
