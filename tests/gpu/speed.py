@@ -288,9 +288,10 @@ def with_ours(d: int, length: int) -> dict[str, list[dict]]:
         if d == 256
         else []
     )
+    # One warp loads for two groups, which go on to the next tile.
     loops = [
         {"block": (128, n), "num_warps": 8, "num_stages": 2, "persistent": True}
-        for n in ((64, 128) if d < 256 else (64,))
+        for n in {64: (), 128: (64, 128), 256: (64,)}[d]
         if length <= 4096
     ]
     return {OURS: configs + odd + loops, TRITON: configs}

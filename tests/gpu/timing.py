@@ -92,8 +92,10 @@ def best(run: Callable | list[Callable], configs: list[dict], rep: int = 20) -> 
     for i in there_and_back:
         least[i] = min(least[i], sum(time(lambda: copy(**configs[i]), min(rep, 8)) for copy in copies))
     fastest = sorted(least, key=least.get)[:4]
-    times = over_copies(laps(of_copies({i: (copies, configs[i]) for i in fastest}), rounds=4, rep=rep))
-    return configs[min(fastest, key=lambda i: statistics.median(times[i]))]
+    times = over_copies(laps(of_copies({i: (copies, configs[i]) for i in fastest}), rounds=6, rep=rep))
+    # As ratios are: of what is measured in the same round.
+    rounds = [sum(round) for round in zip(*times.values())]
+    return configs[min(fastest, key=lambda i: statistics.median(t / all for t, all in zip(times[i], rounds)))]
 
 
 def of_copies(competitors: dict[Hashable, tuple[list[Callable], dict]]) -> dict[tuple, Callable]:
