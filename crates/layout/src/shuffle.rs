@@ -137,7 +137,7 @@ impl ShufflePlan {
         let halves = |steps: &[SelectStep]| -> Option<Vec<SelectStep>> {
             steps.iter().map(|s| Some(SelectStep { mask: half(s.mask)?, ..*s })).collect()
         };
-        let rounds = self.rounds.iter().filter(|round| round.dst % 2 == 0).map(|low| {
+        let rounds = self.rounds.iter().filter(|round| round.dst.is_multiple_of(2)).map(|low| {
             let high = self.rounds.iter().find(|round| round.dst == low.dst + 1)?;
             (high.src == low.src + 1 && high.from == low.from).then_some(())?;
             Some(ShuffleRound { src: half(low.src)?, dst: low.dst / 2, from: low.from.clone() })
@@ -157,7 +157,7 @@ impl ShufflePlan {
 
 /// Half of an even number.
 fn half(n: u32) -> Option<u32> {
-    (n % 2 == 0).then_some(n / 2)
+    n.is_multiple_of(2).then_some(n / 2)
 }
 
 /// Where the elements of a result lie in the source.
