@@ -171,7 +171,7 @@ impl Job {
     /// The passes, and then the target's tools.
     fn run(self, mut module: ir::Module, name: &str, stop: &Stop) -> Result<Made, Diagnostic> {
         let Job { options, passes, tools, given, mut clock } = self;
-        let (mut texts, mut not_negative) = (Vec::new(), Vec::new());
+        let mut texts = Vec::new();
         let given_as = |stage: StageKind| given.as_ref().filter(|given| given.stage == stage.name);
         let ttir = clock.run(TTIR.name, || {
             if let Some(given) = given_as(TTIR) {
@@ -180,8 +180,8 @@ impl Job {
             ir::pass::optimize(&mut module)?;
             match &passes {
                 Passes::Tt(run) => run(&mut module)?,
-                Passes::Ttg(_) if options.positive_divisors => not_negative = ir::launch::divisors(&module),
-                Passes::Ttg(_) => ir::launch::doubt_divisors(&mut module),
+                Passes::Ttg(_) if !options.positive_divisors => ir::launch::doubt_divisors(&mut module),
+                Passes::Ttg(_) => {}
             }
             Ok(ir::print(&module))
         })?;
@@ -202,10 +202,12 @@ impl Job {
             target::check(stop)?;
         }
         let remarks = tilewright_passes::remarks::of(&module);
+        let relied = module.relied().clone();
         let code = tools.make(module, name, &options, given.as_ref(), stop)?;
         for made in &code.stages {
             clock.add(made.name, made.time);
         }
+        let not_negative = relied.numbers();
         Ok(Made { code, not_negative, texts, remarks, missing: tools.missing(), times: clock.times })
     }
 }

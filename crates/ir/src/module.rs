@@ -8,6 +8,7 @@ use crate::attrs::{AttrKind, Name};
 use crate::dialect::builtin;
 use crate::entity::{Attr, Block, Loc, Op, Region, Type, Value};
 use crate::interner::Interner;
+use crate::launch::Relied;
 use crate::opdef::{OpDef, Opcode, Trait};
 use crate::types::{FloatKind, Shape, TypeKind};
 
@@ -181,6 +182,7 @@ pub struct Module {
     locs: Interner<Loc, LocKind>,
     /// What a value is called in the source, where it has a name there.
     names: FxHashMap<Value, Box<str>>,
+    relied: Relied,
     root: Op,
 }
 
@@ -226,6 +228,7 @@ impl Module {
             attrs: Interner::new(),
             locs,
             names: FxHashMap::default(),
+            relied: Relied::default(),
             root: Op(0),
         };
         let spec = OpSpec::new(crate::dialect::builtin::Kind::Module.def(), Loc::UNKNOWN);
@@ -233,6 +236,11 @@ impl Module {
         let region = module.regions(module.root)[0];
         module.append_block(region, &[]);
         module
+    }
+
+    /// What is taken for no negative numbers, as the launch sees to it ([`trusts_divisor`](crate::launch::trusts_divisor)).
+    pub fn relied(&self) -> &Relied {
+        &self.relied
     }
 
     // ---- types, attributes, locations -------------------------------------------------------------------------

@@ -396,6 +396,15 @@ fn run<'py>(
     let Some(kernel) = specialize(jit, prepared, bindings, purpose, &mut arguments)? else {
         return Ok(py.None());
     };
+    if bindings.options.positive_divisors && !kernel.get().code.is_for(&arguments.cells) {
+        return run(
+            jit,
+            prepared,
+            grid,
+            &bindings.with(|options| options.positive_divisors = false),
+            purpose,
+        );
+    }
     if purpose == Purpose::Launch {
         arguments.check_places(&prepared.params.params)?;
         if let Some(at) = arguments.nowhere {
@@ -409,15 +418,6 @@ fn run<'py>(
                 prepared,
                 grid,
                 &bindings.with(|options| options.raise_pointers = false),
-                purpose,
-            );
-        }
-        if bindings.options.positive_divisors && !kernel.get().code.is_for(&arguments.cells) {
-            return run(
-                jit,
-                prepared,
-                grid,
-                &bindings.with(|options| options.positive_divisors = false),
                 purpose,
             );
         }

@@ -1,14 +1,15 @@
 //! What a module says of the launch of its kernel.
 
+mod divisors;
 mod number;
 
+pub use divisors::{Relied, doubt_divisors, trusts_divisor};
 pub use number::Number;
 
 use crate::attrs::AttrKind;
-use crate::dialect::{arith, tt};
+use crate::dialect::tt;
 use crate::entity::Op;
 use crate::module::Module;
-use crate::opdef::Opcode;
 
 /// On the module: the programs of a cluster along each axis of the grid, `array<i32: x, y, z>`, where programs form clusters.
 /// Each of them is run by one CTA then.
@@ -28,47 +29,6 @@ pub const RANKS: &str = "tle.ranks";
 pub fn is_kernel(m: &Module, func: Op) -> bool {
     let functions = m.block_ops(m.body()).filter(|&op| tt::Func::cast(m, op).is_some()).count();
     functions == 1 || tt::Func(func).sym_visibility(m).is_none_or(|visibility| visibility == "public")
-}
-
-/// On the module: what divides numbers in indices may be below 0 (the option `positive_divisors`).
-const DIVISORS_OF_ANY_SIGN: &str = "tt.divisors_of_any_sign";
-
-/// Says that what divides numbers may be below 0.
-pub fn doubt_divisors(m: &mut Module) {
-    let yes = m.attr(AttrKind::Unit);
-    m.set_attr(m.root(), DIVISORS_OF_ANY_SIGN, yes);
-}
-
-/// Whether what divides a number is taken for positive where it is known at run time only.
-pub fn trusts_divisors(m: &Module) -> bool {
-    m.op_attr(m.root(), DIVISORS_OF_ANY_SIGN).is_none()
-}
-
-/// What divides numbers of a module's kernel, as far as a launch can compute it: who trusts these to be positive can have the launch look.
-pub fn divisors(m: &Module) -> Vec<Number> {
-    use arith::Kind as A;
-    let divides = |op: &Op| matches!(m.opcode(*op), Some(Opcode::Arith(A::Divsi | A::Floordivsi)));
-    let mut found = Vec::new();
-    let kernels = m.block_ops(m.body()).filter(|&func| is_kernel(m, func));
-    for op in kernels.flat_map(|func| m.all_ops(func)).filter(divides) {
-        let mut divisor = m.operands(op)[1];
-        // One number for all elements.
-        while let Some(spread) = m.defining_op(divisor)
-            && matches!(
-                m.opcode(spread),
-                Some(Opcode::Tt(tt::Kind::Splat | tt::Kind::Broadcast | tt::Kind::ExpandDims))
-            )
-        {
-            divisor = m.operands(spread)[0];
-        }
-        if m.constant_int(divisor).is_none()
-            && let Some(number) = Number::of(m, divisor)
-            && !found.contains(&number)
-        {
-            found.push(number);
-        }
-    }
-    found
 }
 
 /// On the module: the path of NVSHMEM's library of bitcode, a string, where the kernel reaches other ranks by its functions, and not by addresses

@@ -171,7 +171,10 @@ impl<'m> Intervals<'m> {
                     // Rounded to zero, negative ones are greater by one at most.
                     let q = x.divided(by);
                     Interval { high: q.high.max(if x.low < 0 { 0 } else { q.high }), ..q }
-                } else if x.low >= 0 && by.high > 0 && (by.low == 0 || launch::trusts_divisors(m)) {
+                } else if x.low >= 0
+                    && by.high > 0
+                    && (by.low == 0 || launch::trusts_divisor(m, m.operands(op)[1]))
+                {
                     // By 0 it is an error, and what is known at run time only is taken for positive, as `analysis::sign` does.
                     Interval { low: 0, high: x.high }
                 } else {

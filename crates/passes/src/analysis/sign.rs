@@ -1,6 +1,6 @@
 //! Whether integers may be below 0, as far as what divides them has to know.
 //!
-//! Programs' numbers and what is counted from them, upwards or back from the last program, are not; loops count upwards, and divisors and steps are taken for positive. Another difference may
+//! Programs' numbers and what is counted from them, upwards or back from the last program, are not; loops count upwards, and steps are taken for positive, divisors where somebody sees to it ([`launch::trusts_divisor`]). Another difference may
 //! be, and so may what a kernel is given or loads.
 
 use rustc_hash::FxHashMap;
@@ -67,12 +67,12 @@ impl Signs {
             Some(Opcode::Arith(A::Extui | A::Divui | A::Remui)) => false,
             // What a division leaves has the sign of what is divided.
             Some(Opcode::Arith(A::Remsi | A::Shrsi | A::Shrui)) => any(&operands[..1]),
-            // (Divisors are positive, but for constants, unless the module doubts it.)
+            // (Divisors are taken for positive where somebody sees to it.)
             Some(Opcode::Arith(A::Divsi | A::Floordivsi)) => {
                 any(&operands[..1])
                     || match m.constant_int(operands[1]) {
                         Some(n) => n < 0,
-                        None => !launch::trusts_divisors(m) && any(&operands[1..]),
+                        None => any(&operands[1..]) && !launch::trusts_divisor(m, operands[1]),
                     }
             }
             Some(Opcode::Arith(A::Select)) => any(&operands[1..]),
