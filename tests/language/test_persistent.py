@@ -119,6 +119,29 @@ def numbers(out, COLUMNS: tl.constexpr):
     )
 
 
+def attention(d, block, warps, stages, **options):
+    """Attention of several programs in a row, compiled for Hopper, of which the last rows are masked."""
+    bm, bn = block
+    return flash_kernel.warmup(
+        *(tl.float16,) * 4, d**-0.5, 1024, 1024 * d, d, D=d, BLOCK_M=bm, BLOCK_N=bn, EVEN=False, num_warps=warps,
+        num_stages=stages, persistent=True, target="cuda:90", grid=(1,), **options,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_a_second_slot_takes_no_programs_place(causal):
+    # Two of them share a multiprocessor of 228 KiB, of which 1 KiB goes with each.
+    shared = attention(64, (64, 64), warps=4, stages=3, CAUSAL=causal).metadata.shared
+    assert 2 * (shared + 1024) <= 228 << 10
+
+
+@pytest.mark.parametrize(("d", "keys", "specialized"), [(256, 64, False), (128, 128, True)])
+def test_a_large_accumulator_keeps_its_registers_where_threads_load(d, keys, specialized):
+    # With a warp that loads, beside keys that threads load behind masks, ptxas would spill and put products in a row.
+    text = attention(d, (128, keys), warps=8, stages=2, CAUSAL=False).asm["ttgir"]
+    assert ("ttg.warp_specialize(" in text) == specialized
+
+
 def test_the_only_slot_is_free_before_the_last_iteration_ends():
     """With D = 256 queries have one slot: it is released behind the first product of the last iteration, and not behind the loop."""
     kernel = flash_kernel.warmup(

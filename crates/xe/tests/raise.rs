@@ -76,7 +76,8 @@ fn accesses(m: &Module) -> [usize; 2] {
 fn raised(source: &str, signature: &str, expected: [usize; 2]) -> Module {
     let mut module = built(source, signature, 4);
     let target = Target::parse("xe:pvc").expect("is one").info();
-    raise_to_descriptors::run(&mut module, &target, 4).unwrap_or_else(|e| panic!("{e}"));
+    raise_to_descriptors::run(&mut module, &target, &Options { num_warps: 4, ..Options::default() })
+        .unwrap_or_else(|e| panic!("{e}"));
     let found = accesses(&module);
     assert_eq!(found, expected, "{:#?}\n{}", remarks::of(&module), tilewright_ir::print(&module));
     assert_eq!(remarks::of(&module).is_empty(), expected[1] == 0, "{:#?}", remarks::of(&module));
@@ -500,7 +501,8 @@ fn random_kernels() {
         let mut chance = Chance(seed);
         let source = some_kernel(&mut chance);
         let mut module = built(&source, signature, 4);
-        raise_to_descriptors::run(&mut module, &target, 4).unwrap_or_else(|e| panic!("{e}\n{source}"));
+        raise_to_descriptors::run(&mut module, &target, &Options { num_warps: 4, ..Options::default() })
+            .unwrap_or_else(|e| panic!("{e}\n{source}"));
         let [blocks, gathered] = accesses(&module);
         (of_blocks, others) = (of_blocks + blocks, others + gathered);
         let text = tilewright_ir::print(&module);

@@ -8,8 +8,9 @@ use super::{Positions, is_structure, position};
 use crate::analysis::counting::Counting;
 use crate::analysis::global_bases::GlobalBases;
 use crate::analysis::promises::Promises;
-use crate::analysis::rings;
+use crate::analysis::{rings, scope};
 use crate::hopper::{multicast, tma};
+use crate::machine::GROUP;
 use crate::target::TargetInfo;
 use crate::transform::allocate_shared::buffer_bytes;
 use crate::transform::software_pipeline::{budget, schedule};
@@ -133,8 +134,8 @@ pub(super) fn find(
     channels
 }
 
-/// Gives rings that loops around others fill a second slot, if there is shared memory for it: then what the next iteration's inner loops load is not held up
-/// behind a slot that is read to the end of this one.
+/// Gives rings that loops around others fill a second slot, if there is shared memory for it, without taking another program's place: then what the next iteration's
+/// inner loops load is not held up behind a slot that is read to the end of this one.
 fn deepen(module: &Module, range: &[Op], target: &TargetInfo, channels: &mut [Channel]) {
     let (Some(&first), true) = (range.first(), schedule::most_stages(module) > 1) else { return };
     // Counter, family, slots, and the bytes of one.
@@ -148,7 +149,9 @@ fn deepen(module: &Module, range: &[Op], target: &TargetInfo, channels: &mut [Ch
     rings.sort_unstable();
     rings.dedup();
     let taken: u32 = rings.iter().map(|&(_, _, slots, bytes)| slots * bytes).sum();
-    let mut room = target.max_shared.saturating_sub(taken + budget::beside_rings(module, first));
+    // As much as each of those that share a multiprocessor now may have, at most.
+    let most = target.max_shared / ctas(module, range, target, taken);
+    let mut room = most.saturating_sub(taken + budget::beside_rings(module, first));
     // Rings that have a counter together have as many slots.
     for together in rings.chunk_by(|a, b| a.0 == b.0).filter(|rings| rings[0].2 == 1) {
         let wanted = together.iter().map(|ring| ring.3).sum::<u32>();
@@ -157,6 +160,18 @@ fn deepen(module: &Module, range: &[Op], target: &TargetInfo, channels: &mut [Ch
             channels.iter_mut().filter(|c| c.counter == together[0].0).for_each(|c| c.slots = 2);
         }
     }
+}
+
+/// How many CTAs may share a multiprocessor, where rings take so much of shared memory and a warp group loads.
+fn ctas(module: &Module, range: &[Op], target: &TargetInfo, rings: u32) -> u32 {
+    let ops = range.iter().flat_map(|&op| module.all_ops(op));
+    let loops: Vec<scf::For> = ops.filter_map(|op| scf::For::cast(module, op)).collect();
+    let is_around = |l: scf::For| loops.iter().any(|inner| module.parent_op(inner.0) == Some(l.0));
+    let registers = loops.iter().filter(|&&l| !is_around(l)).map(|&l| budget::registers(module, l)).max();
+    let warps = range.first().map_or(0, |&op| scope::num_warps(module, op)) + GROUP;
+    let by_registers =
+        target.machine.registers / (warps * target.warp_size * registers.unwrap_or(budget::OTHERS));
+    by_registers.min(target.max_shared / rings.max(1)).max(1)
 }
 
 /// Whether a block is the body of a loop which, up to `root`, lies in loops and branches only.

@@ -65,7 +65,7 @@ mod wrap;
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::tt;
-use tilewright_ir::{Diagnostic, Module, Op, Type, Value, cse, launch, pass};
+use tilewright_ir::{Diagnostic, Module, Op, Options, Type, Value, cse, launch, pass};
 
 use crate::analysis::affine::{Affine, Poly};
 use crate::analysis::axis::{AxisAnalysis, pointer_of};
@@ -84,14 +84,15 @@ pub const PASS: Pass = Pass {
     summary: "turn accesses through pointers into those of blocks of matrices",
     requires: &[],
     ensures: &[],
-    run: |m, t, o| if o.raise_pointers { run(m, t, o.num_warps) } else { Ok(()) },
+    run: |m, t, o| if o.raise_pointers { run(m, t, o) } else { Ok(()) },
 };
 
 /// Raises what it can of a module's accesses of two dimensions, if the target has instructions for blocks.
 ///
 /// # Errors
 /// None of its own: what can't be raised stays.
-pub fn run(module: &mut Module, target: &TargetInfo, num_warps: u32) -> Result<(), Diagnostic> {
+pub fn run(module: &mut Module, target: &TargetInfo, options: &Options) -> Result<(), Diagnostic> {
+    let num_warps = options.num_warps;
     if launch::warps_of_program(module).is_some() {
         return Ok(());
     }
@@ -130,7 +131,7 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_warps: u32) -> Result<(
         cse::run(module)?;
     }
     if loads && specialize::ask(module, target, num_warps) {
-        raise_queries(module, num_warps)?;
+        raise_queries(module, options)?;
     }
     if stores {
         // Threads store seldom where TMA can: what they need for it is computed only then. (Maps are the launch's.)
@@ -142,12 +143,12 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_warps: u32) -> Result<(
 }
 
 /// Raises what loops of attention multiply by the blocks that they load, their queries: copied by TMA they cross no registers, and no barrier keeps warp groups in step.
-fn raise_queries(module: &mut Module, num_warps: u32) -> Result<(), Diagnostic> {
-    let queries = specialize::queries(module);
+fn raise_queries(module: &mut Module, options: &Options) -> Result<(), Diagnostic> {
+    let queries = specialize::queries(module, options.persistent);
     let mut changed = false;
     for (op, plan) in plans(module, &queries, TMA, by_launch::of_batches) {
         if let Ok((plan, numbers)) = plan
-            && by_launch::is_operand_of_dots(module, &plan, num_warps)
+            && by_launch::is_operand_of_dots(module, &plan, options.num_warps)
         {
             changed = true;
             Emitter::new(module, op, numbers).replace(&plan);

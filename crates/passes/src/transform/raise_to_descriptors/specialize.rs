@@ -19,7 +19,9 @@ use tilewright_ir::dialect::{scf, tt};
 use tilewright_ir::{AttrKind, Module, Op, Value};
 
 use super::by_launch::dots_within;
+use crate::analysis::counting::Counting;
 use crate::analysis::encoding_inference::product_behind;
+use crate::analysis::promises::Promises;
 use crate::hopper::warp_specialize::HINT;
 use crate::target::TargetInfo;
 
@@ -29,6 +31,8 @@ const ROWS: u32 = 128;
 /// The fewest elements of the accumulator that a thread has, and of both products together.
 const ACCUMULATED: u32 = 64;
 const OF_BOTH: u32 = 96;
+/// Those of an accumulator beside which operands that threads load leave no registers.
+const FILLING: u32 = 128;
 /// Bytes of shared memory for scratch.
 const SCRATCH: u32 = 8 << 10;
 
@@ -48,8 +52,12 @@ pub(super) fn ask(m: &mut Module, target: &TargetInfo, num_warps: u32) -> bool {
     !loops.is_empty()
 }
 
-/// The loads of a function's body of what the first products of loops that ask for such a warp take from outside.
-pub(super) fn queries(m: &Module) -> Vec<Op> {
+/// The loads of a function's body of what the first products of loops that ask for such a warp take from outside; `persistent`: where programs do the work of several. There
+/// they stay with threads, and with them the loop over programs, where these load for a large accumulator, too.
+pub(super) fn queries(m: &Module, persistent: bool) -> Vec<Op> {
+    if persistent && threads_load(m) {
+        return Vec::new();
+    }
     let loops = m.all_ops(m.root()).into_iter().filter(|&op| m.op_attr(op, HINT).is_some());
     let in_body = |&op: &Op| m.parent_op(op).is_some_and(|op| tt::Func::cast(m, op).is_some());
     let mut found: Vec<Op> = first_products(m, loops)
@@ -59,6 +67,23 @@ pub(super) fn queries(m: &Module) -> Vec<Op> {
     found.sort_unstable();
     found.dedup();
     found
+}
+
+/// Whether a loop multiplies what threads load, as behind masks, with so large an accumulator that beside a warp that loads `ptxas` has no registers for both: it spills, and lets
+/// no product be under way beside what else a warp does.
+fn threads_load(m: &Module) -> bool {
+    let promises = Promises::of(m);
+    let loops = m.all_ops(m.root()).into_iter().filter_map(|op| scf::For::cast(m, op));
+    let mut of_threads = loops.filter(|l| m.op_attr(l.0, HINT).is_none());
+    of_threads.any(|l| {
+        let mut dots = m.all_ops(l.0).into_iter().filter_map(|op| tt::Dot::cast(m, op));
+        dots.any(|dot| of_thread(m, dot) >= FILLING) && !Counting::of(m, l, &promises).is_at_most_once()
+    })
+}
+
+/// The elements of a product that a thread has.
+fn of_thread(m: &Module, dot: tt::Dot) -> u32 {
+    m.shape(m.value_type(dot.result(m))).unwrap_or(&[]).iter().product::<u32>() / (32 * WARPS)
 }
 
 /// The first product of each loop.
@@ -100,12 +125,11 @@ fn is_attention(m: &Module, op: Op) -> bool {
     let dots: Vec<tt::Dot> = ops.iter().filter_map(|&op| tt::Dot::cast(m, op)).collect();
     let [first, second] = dots[..] else { return false };
     let shape = |dot: tt::Dot| m.shape(m.value_type(dot.result(m))).unwrap_or(&[]);
-    let of_thread = |dot| shape(dot).iter().product::<u32>() / (32 * WARPS);
     blocks == 2
         && !scattered
         && m.parent_op(second.0) == Some(op)
         && product_behind(m, second.a(m)) == Some(first.0)
         && shape(second).first() == Some(&ROWS)
-        && of_thread(second) >= ACCUMULATED
-        && of_thread(first) + of_thread(second) >= OF_BOTH
+        && of_thread(m, second) >= ACCUMULATED
+        && of_thread(m, first) + of_thread(m, second) >= OF_BOTH
 }
