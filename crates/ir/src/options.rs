@@ -505,7 +505,7 @@ options! {
     /// whose strides no tensor map can have takes a kernel without.
     raise_pointers: bool = true, Kind::Flag, [Passes];
     /// Whether what divides numbers in indices is taken for positive where it is known at run time only, as in `pid // num_tiles`. A launch whose arguments make one negative
-    /// takes a kernel without.
+    /// on whose sign the code relies takes a kernel without.
     positive_divisors: bool = true, Kind::Flag, [Passes];
     /// Whether a launch on an NVIDIA GPU starts no more programs than it holds at once, each of which does the work of several, one after the other: along x, or of the
     /// whole grid where the kernel asks for numbers along other axes, too. On the CPU executor that makes no difference.
