@@ -180,7 +180,8 @@ impl Counting {
 /// Whether a loop ends at its first number and a step at most: that may overflow, and be below the first one then. So does one over what blocks leave of a number, from
 /// `n // block * block` to `n`.
 fn is_at_most_once(m: &Module, affine: &Affine<'_>, (lower, upper): (Value, Value), step: i64) -> bool {
-    let whole = arith::Muli::of(m, lower).and_then(|mul| Some((arith::Divsi::of(m, mul.lhs(m))?, mul.rhs(m))));
+    let whole =
+        arith::Muli::of(m, lower).and_then(|mul| Some((arith::Divsi::of(m, mul.lhs(m))?, mul.rhs(m))));
     let is_rest = whole.is_some_and(|(blocks, block)| {
         let block = m.constant_int(block).filter(|block| (1..=step).contains(block));
         block.is_some() && m.constant_int(blocks.rhs(m)) == block && blocks.lhs(m) == upper

@@ -19,9 +19,7 @@ use tilewright_ir::dialect::{scf, tt};
 use tilewright_ir::{AttrKind, Module, Op, Value};
 
 use super::by_launch::dots_within;
-use crate::analysis::counting::Counting;
 use crate::analysis::encoding_inference::product_behind;
-use crate::analysis::promises::Promises;
 use crate::hopper::warp_specialize::HINT;
 use crate::target::TargetInfo;
 
@@ -72,12 +70,14 @@ pub(super) fn queries(m: &Module, persistent: bool) -> Vec<Op> {
 /// Whether a loop multiplies what threads load, as behind masks, with so large an accumulator that beside a warp that loads `ptxas` has no registers for both: it spills, and lets
 /// no product be under way beside what else a warp does.
 fn threads_load(m: &Module) -> bool {
-    let promises = Promises::of(m);
-    let loops = m.all_ops(m.root()).into_iter().filter_map(|op| scf::For::cast(m, op));
-    let mut of_threads = loops.filter(|l| m.op_attr(l.0, HINT).is_none());
-    of_threads.any(|l| {
-        let mut dots = m.all_ops(l.0).into_iter().filter_map(|op| tt::Dot::cast(m, op));
-        dots.any(|dot| of_thread(m, dot) >= FILLING) && !Counting::of(m, l, &promises).is_at_most_once()
+    let is_block =
+        |load: tt::Load| m.shape(m.value_type(load.result(m))).is_some_and(|shape| shape.len() == 2);
+    let loops = m.all_ops(m.root()).into_iter().filter(|&op| scf::For::cast(m, op).is_some());
+    let mut of_threads = loops.filter(|&op| m.op_attr(op, HINT).is_none()).map(|op| m.all_ops(op));
+    of_threads.any(|ops| {
+        let mut dots = ops.iter().filter_map(|&op| tt::Dot::cast(m, op));
+        dots.any(|dot| of_thread(m, dot) >= FILLING)
+            && ops.iter().any(|&op| tt::Load::cast(m, op).is_some_and(is_block))
     })
 }
 
