@@ -122,7 +122,7 @@ mod tests {
         );
         let m = parse(&text, "k.mlir").expect("IR");
         let quotients = |op: Op| arith::Divsi::cast(&m, op).map(|_| m.operands(op)[1]);
-        let divisor = m.all_ops(m.root()).into_iter().filter_map(quotients).last().expect("a quotient");
+        let divisor = m.all_ops(m.root()).into_iter().filter_map(quotients).next_back().expect("a quotient");
         (trusts_divisor(&m, divisor), m.relied().numbers().len())
     }
 

@@ -169,9 +169,7 @@ fn ctas(module: &Module, range: &[Op], target: &TargetInfo, rings: u32) -> u32 {
     let is_around = |l: scf::For| loops.iter().any(|inner| module.parent_op(inner.0) == Some(l.0));
     let registers = loops.iter().filter(|&&l| !is_around(l)).map(|&l| budget::registers(module, l)).max();
     let warps = range.first().map_or(0, |&op| scope::num_warps(module, op)) + GROUP;
-    let by_registers =
-        target.machine.registers / (warps * target.warp_size * registers.unwrap_or(budget::OTHERS));
-    by_registers.min(target.max_shared / rings.max(1)).max(1)
+    budget::ctas(target, warps, registers.unwrap_or(budget::OTHERS), rings)
 }
 
 /// Whether a block is the body of a loop which, up to `root`, lies in loops and branches only.

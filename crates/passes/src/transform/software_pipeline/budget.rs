@@ -95,13 +95,17 @@ pub fn registers(module: &Module, l: scf::For) -> u32 {
     results + operands + OTHERS
 }
 
-/// How many CTAs with so many registers a thread, and so much shared memory, share a multiprocessor.
-pub fn ctas(module: &Module, target: &TargetInfo, l: scf::For, registers: u32, shared: u32) -> u32 {
-    let partitions =
-        scope::enclosing(module, l.0).into_iter().flat_map(|(w, _)| w.partition_num_warps(module));
-    let warps = scope::num_warps(module, l.0) + partitions.sum::<i32>() as u32;
+/// How many CTAs of so many warps, with so many registers a thread and so much shared memory, share a multiprocessor.
+pub fn ctas(target: &TargetInfo, warps: u32, registers: u32, shared: u32) -> u32 {
     let by_registers = target.machine.registers / (warps * target.warp_size * registers);
     by_registers.min(target.max_shared / shared.max(1)).max(1)
+}
+
+/// The warps of a CTA that has a loop: those of the partitions beside it, too.
+pub fn warps_of_cta(module: &Module, l: scf::For) -> u32 {
+    let partitions =
+        scope::enclosing(module, l.0).into_iter().flat_map(|(w, _)| w.partition_num_warps(module));
+    scope::num_warps(module, l.0) + partitions.sum::<i32>() as u32
 }
 
 /// Whether a buffer is in use in the loop, or before and after it.

@@ -112,7 +112,8 @@ impl Schedule {
         let in_step = if specialized { GROUP.min(num_warps) } else { num_warps };
         let registers = budget::registers(module, l);
         let shared = budget::buffers(module, l, &loads, schedule.stages) + budget::beside(module, l);
-        let stream = Stream { num_warps, in_step, ctas: budget::ctas(module, target, l, registers, shared) };
+        let ctas = budget::ctas(target, budget::warps_of_cta(module, l), registers, shared);
+        let stream = Stream { num_warps, in_step, ctas };
         let ahead = schedule.levels.iter().flat_map(|level| level.ops.iter().copied()).collect();
         let body = Body { module, machine, block, ops, copies: &loads, ahead, slots: schedule.stages };
 
