@@ -33,8 +33,9 @@ impl Standstill {
         self.changes.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Another unit has ended.
+    /// Another unit has ended: in its last round it may have written what others wait for, who are to look once more.
     pub fn ended(&self, unit: u32) {
+        self.changed();
         let mut units = self.units.lock().unwrap_or_else(|e| e.into_inner());
         units.ended += 1;
         units.still.remove(&unit);
