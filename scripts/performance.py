@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "bench"))
 
-from results import FOLDER, OURS, SIMULATOR, TRITON, Result, Run, load  # noqa: E402
+from results import FLOORS, FOLDER, OURS, SIMULATOR, TRITON, Result, Run, load  # noqa: E402
 
 PAGES = (ROOT / "docs" / "performance.md", ROOT / "README.md")
 BLOCK = re.compile(
@@ -56,6 +56,9 @@ TITLES = {
     "executor": "Kernels without a GPU, ms",
     "simulator": "What the PTX simulator runs on one core",
 }
+
+# A ratio that is less than this above its floor stands with its interval.
+NEAR = 0.02
 
 Cases = dict[str, tuple[Run, Result]]
 
@@ -123,9 +126,17 @@ def table(cases: Cases) -> list[str]:
             if who == TRITON and several:
                 row.append(number(best.rate(TRITON)) if best else "")
             ratio = run.ratio(r, who) if who == TRITON or who in r.laps else math.nan
-            row.append("" if math.isnan(ratio) else f"{ratio:.3f}")
+            row.append("" if math.isnan(ratio) else f"{ratio:.3f}{near(run, r, who, ratio)}")
         rows.append(row + ([build(run)] if mixed else []))
     return [f"| {' | '.join(row)} |" for row in rows]
+
+
+def near(run: Run, result: Result, who: str, ratio: float) -> str:
+    """Between which numbers a ratio lies that is near its floor or below it."""
+    if who not in FLOORS or ratio >= FLOORS[who] + NEAR or math.isnan(run.interval(result, who)[0]):
+        return ""
+    low, high = run.interval(result, who)
+    return f" ({low:.3f} to {high:.3f})"
 
 
 def median_of(result: Result, who: str, stage: str) -> float:
@@ -243,7 +254,13 @@ def summary(cases: Cases, who: str) -> list[str]:
         return []
     name = "Triton's best" if who == TRITON else who
     text = f"- Ratios to {name}: {min(found):.3f} to {max(found):.3f}, median {statistics.median(found):.3f}, geometric mean {mean(found):.3f}"
-    return [f"{text}; {sum(v < 1 for v in found)} of {len(found)} are below 1."]
+    floor = FLOORS.get(who, 1.0)
+    below = sum(v < floor for v in found)
+    text += f"; {below} of {len(found)} are below {floor:g}"
+    if who in FLOORS and below:
+        slower = sum(run.is_below(r, who) for run, r in cases.values())
+        text += f", {slower or 'none'} by more than rounds differ"
+    return [f"{text}."]
 
 
 def span(values: list, unit: str) -> str:

@@ -15,6 +15,8 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parents[2] / "bench" / "results"
 OURS, TRITON, SIMULATOR = "ours", "Triton", "simulator"
+# As a share of whose speed ours may not be less.
+FLOORS = {TRITON: 1.0, "cuBLAS": 0.98}
 
 
 @dataclass
@@ -44,6 +46,8 @@ class Result:
     """Of compilations, the times in ms of each stage of each compiler, every round; ``laps`` then has all stages but ``ptxas``."""
     counts: dict[str, int] = field(default_factory=dict)
     failed: str = ""
+    together: bool = False
+    """Whether the other sources of its problem were measured in the same rounds."""
 
     def ms(self, who: str, graph: bool = False) -> float:
         """The median of the rounds; NaN for one that did not take part."""
@@ -62,7 +66,23 @@ class Result:
             return math.nan
         if len(laps[who]) != len(laps[OURS]):
             return self.ms(who, graph) / self.ms(OURS, graph)
-        return statistics.median(theirs / ours for theirs, ours in zip(laps[who], laps[OURS]))
+        return statistics.median(by_round(laps[who], laps[OURS]))
+
+
+def by_round(theirs: list[float], ours: list[float]) -> list[float]:
+    """How many times as fast ours is in each round."""
+    return [a / b for a, b in zip(theirs, ours)]
+
+
+def interval(ratios: list[float], confidence: float = 0.95) -> tuple[float, float]:
+    """Between which of the rounds' ratios the median of all rounds that there could be lies, with this confidence whatever their distribution: as many are left out
+    on either side as so many throws of a coin come out one way in less than half of the rest (David and Nagaraja, Order Statistics, 7.1). NaN with too few
+    rounds, fewer than six at 0.95."""
+    n, tail, out = len(ratios), 0.0, -1
+    while (tail := tail + math.comb(n, out + 1) / 2**n) <= (1 - confidence) / 2:
+        out += 1
+    ordered = sorted(ratios)
+    return (ordered[out], ordered[n - 1 - out]) if out >= 0 else (math.nan, math.nan)
 
 
 @dataclass
@@ -80,13 +100,40 @@ class Run:
         others = [r for r in self.results if r.problem == result.problem and TRITON in r.laps and r.amount]
         return min(others, key=lambda r: r.ms(TRITON) / r.amount, default=None)
 
+    def rounds(self, result: Result, who: str) -> list[float]:
+        """How many times as fast as the competitor we are in each round; as Triton at its best for the problem, whose source may be another. Nothing where
+        they did not take turns."""
+        theirs = self.best_of_triton(result) if who == TRITON and result.amount else result
+        if theirs is None or OURS not in result.laps or who not in theirs.laps:
+            return []
+        if theirs is not result and not (theirs.together and result.together):
+            return []
+        if len(theirs.laps[who]) != len(result.laps[OURS]):
+            return []
+        share = result.amount / theirs.amount if theirs is not result else 1.0
+        return [ratio * share for ratio in by_round(theirs.laps[who], result.laps[OURS])]
+
     def ratio(self, result: Result, who: str) -> float:
         """How many times as fast as the competitor we are; of Triton, as the best that it has for the problem."""
+        if rounds := self.rounds(result, who):
+            return statistics.median(rounds)
         if who == TRITON and result.amount:
             best = self.best_of_triton(result)
             if best is not result:
                 return math.nan if best is None else result.rate(OURS) / best.rate(TRITON)
         return result.ratio(who)
+
+    def interval(self, result: Result, who: str) -> tuple[float, float]:
+        """Between which numbers the ratio lies, with a confidence of 0.95; NaN where it cannot be told."""
+        return interval(self.rounds(result, who))
+
+    def is_open(self, result: Result) -> bool:
+        """Whether the rounds leave open on which side of a floor we are."""
+        return any(low < FLOORS[who] < high for who in FLOORS for low, high in [self.interval(result, who)])
+
+    def is_below(self, result: Result, who: str) -> bool:
+        """Whether we are below a floor by more than rounds differ."""
+        return self.interval(result, who)[1] < FLOORS[who]
 
 
 def load(path: Path) -> list[Run]:

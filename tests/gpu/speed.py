@@ -8,6 +8,7 @@ import argparse
 import functools
 import itertools
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -33,16 +34,22 @@ ATTENTION = [{"block": block, "num_warps": warps, "num_stages": stages}
              for block in itertools.product((64, 128), (32, 64, 128)) for warps in (4, 8) for stages in (2, 3, 4, 6)]  # fmt: skip
 
 
-def both(
-    record, table, case, problem, module, run, check, configs, amount, unit, outs, library=None
-) -> Result:
-    """``run(module, **config)`` under each compiler; see ``timing.contest``."""
+def both(record, table, case, problem, *args) -> Result:
+    """One case under each compiler; what else it takes says ``choice``."""
+    return timing.measure_together(record, [choice(table, case, problem, *args)])[0]
+
+
+def choice(
+    table, case, problem, module, run, check, configs, amount, unit, outs, library=None
+) -> tuple[Result, Callable]:
+    """A case, ``run(module, **config)`` under each compiler, and how its competitors are chosen; see ``timing.choose``."""
     # Imported here, not by the threads that compile.
     runs = {
         OURS: functools.partial(run, load(module)),
         TRITON: functools.partial(run, load_for_triton(module)),
     }
-    return timing.measure(record, Result(table, case, problem, unit, amount), runs, configs, check, outs, library)  # fmt: skip
+    result = Result(table, case, problem, unit, amount)
+    return result, functools.partial(timing.choose, result, runs, configs, check, outs, library)
 
 
 def scores_of(q, k, head: int, causal: bool, first: int = 0):
@@ -143,11 +150,18 @@ def persistent(record):
         a, b = (torch.randn(size, size, device="cuda", dtype=torch.float16) for _ in range(2))
         c = torch.empty_like(a)
         want = a.float() @ b.float().T
+        forms = []
         for made, ws in itertools.product((False, True), (False, True)):
             case = f"{size}³, descriptors of the {'kernel' if made else 'host'}{', `warp_specialize`' if ws else ''}"
-            both(record, "persistent", case, f"fp16 {size}³, B transposed", "persistent_matmul",
-                 lambda m, **k: m.persistent_matmul(a, b, c, programs=programs, made=made, warp_specialize=ws, **k),
-                 lambda: close(c, want, 1e-3), configs, 2 * size**3, "TFLOP/s", [c], {"cuBLAS": lambda: torch.mm(a, b.T, out=c)})  # fmt: skip
+            run = functools.partial(persistent_product, a, b, c, programs, made, ws)
+            library = {"cuBLAS": lambda: torch.mm(a, b.T, out=c)}
+            forms.append(choice("persistent", case, f"fp16 {size}³, B transposed", "persistent_matmul", run, lambda: close(c, want, 1e-3),
+                                configs, 2 * size**3, "TFLOP/s", [c], library))  # fmt: skip
+        timing.measure_together(record, forms)
+
+
+def persistent_product(a, b, c, programs, made, warp_specialize, module, **config):
+    module.persistent_matmul(a, b, c, programs=programs, made=made, warp_specialize=warp_specialize, **config)  # fmt: skip
 
 
 def backward(record):

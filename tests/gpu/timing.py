@@ -19,7 +19,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
-from results import OURS, Record, Result, line, times
+from results import OURS, Record, Result, Run, line, times
 from tolerance import poison
 
 
@@ -187,19 +187,17 @@ def checked(run: Callable, configs: list[dict], check: Callable[[], float], outs
     return right, wrong, largest
 
 
-def contest(
+def choose(
     result: Result,
     runs: dict[str, Callable | list[Callable]],
     configs: list[dict] | dict[str, list[dict]],
     check: Callable[[], float],
     outs: Iterable[torch.Tensor],
     library: dict[str, Callable] | None = None,
-    rounds: int = 9,
     rep: int = 20,
-) -> Result:
-    """Fills ``result``: each of ``runs``, called as ``run(**config)``, keeps its best of ``configs`` (of its own list, where each has one); then they and
-    ``library`` take turns. One of ``runs`` may be several copies of the same code at places of their own in memory, on which times of a few µs depend: then the mean of
-    the copies' times counts.
+) -> dict[tuple, Callable]:
+    """Who takes turns: each of ``runs``, called as ``run(**config)``, with its best of ``configs`` (of its own list, where each has one), and ``library``. One of
+    ``runs`` may be several copies of the same code at places of their own in memory, on which times of a few µs depend: then the mean of the copies' times counts.
 
     ``check()`` asserts the results of a launch and says how far off they are; every configuration that is timed passed it, with
     ``outs``, which a launch writes, poisoned before. A compiler that has none drops out, and the result says why; ours may not be wrong.
@@ -220,26 +218,60 @@ def contest(
         elif who == OURS:
             raise RuntimeError(f"no configuration works: {refused}")
     everyone = of_copies({who: (copies[who], config) for who, config in result.configs.items()})
-    everyone |= {(who, 0): run for who, run in (library or {}).items()}
+    return everyone | {(who, 0): run for who, run in (library or {}).items()}
+
+
+def take_turns(
+    run: Run, chosen: list[tuple[Result, dict[tuple, Callable]]], rounds: int = 9, rep: int = 20
+) -> None:
+    """Gives each result the times of those that were chosen for it, all of them in the same rounds: three times as many where it is open whether we are as fast as
+    Triton at its best. ``run`` has results with which ratios are told, these among them."""
+    everyone = {(i, *name): call for i, (_, of) in enumerate(chosen) for name, call in of.items()}
     laps(everyone, 1, rep)  # a card's clock falls most in the first round
+    found: dict[tuple, list[float]] = {name: [] for name in everyone}
     with Clock() as clock:
-        result.laps = over_copies(laps(everyone, rounds, rep))
-    result.clock_mhz, result.watts = clock.medians()
-    return result
+        for count in (rounds, 2 * rounds):
+            for name, times in laps(everyone, count, rep).items():
+                found[name] += times
+            for i, (result, of) in enumerate(chosen):
+                result.laps = over_copies({name: found[i, *name] for name in of})
+                result.together = len(chosen) > 1
+            if not any(run.is_open(result) for result, _ in chosen):
+                break
+    for result, _ in chosen:
+        result.clock_mhz, result.watts = clock.medians()
 
 
-def measure(record: Record, result: Result, *args, **options) -> Result:
-    """A contest whose result, or why there is none, is recorded and printed."""
+def measure(record: Record, result: Result, *args, rounds: int = 9, rep: int = 20, **options) -> Result:
+    """One case: its competitors, chosen as ``choose`` does, take turns; what came of it, or why nothing did, is recorded and printed."""
+    return measure_together(
+        record, [(result, lambda: choose(result, *args, rep=rep, **options))], rounds, rep
+    )[0]
+
+
+def measure_together(
+    record: Record, cases: list[tuple[Result, Callable[[], dict]]], rounds: int = 9, rep: int = 20
+) -> list[Result]:
+    """Several sources of one problem, in the same rounds, so that each can be held against Triton's best of them; with each a function that chooses its competitors."""
+    run = Run(record.run.about, record.run.results + [result for result, _ in cases])
+    chosen = []
+    for result, choice in cases:
+        try:
+            chosen.append((result, choice()))
+        except Exception as error:
+            result.failed = f"{type(error).__name__} {str(error)[:1200]}"
     try:
-        contest(result, *args, **options)
+        take_turns(run, chosen, rounds, rep)
     except Exception as error:
-        result.failed = f"{type(error).__name__} {str(error)[:1200]}"
-    record.add(result)
-    print(line(record.run, result), flush=True)
-    for who, reasons in result.refused.items():
-        if reasons and not result.tried[who]:
-            print(f"    {who} has none: {next(iter(reasons.values()))[:150]}", flush=True)
-    return result
+        for result, _ in chosen:
+            result.failed = f"{type(error).__name__} {str(error)[:1200]}"
+    for result, _ in cases:
+        record.add(result)
+        print(line(record.run, result), flush=True)
+        for who, reasons in result.refused.items():
+            if reasons and not result.tried[who]:
+                print(f"    {who} has none: {next(iter(reasons.values()))[:150]}", flush=True)
+    return [result for result, _ in cases]
 
 
 def captured(run: Callable, rep: int) -> tuple[torch.cuda.CUDAGraph, int]:

@@ -54,6 +54,37 @@ def folder(tmp_path):
     return tmp_path
 
 
+def test_the_interval_of_a_median_leaves_out_what_a_coin_would():
+    # Two sides of (1 + 9) / 2^9, and of (1 + 27 + ... + C(27, 7)) / 2^27, are the largest below 0.05.
+    assert results.interval([1.0, 9.0, 2.0, 8.0, 3.0, 7.0, 4.0, 6.0, 5.0]) == (2.0, 8.0)
+    assert results.interval([float(i) for i in range(27)]) == (7.0, 19.0)
+    assert all(map(np.isnan, results.interval([1.0] * 5)))
+
+
+def test_sources_in_the_same_rounds_are_compared_round_by_round():
+    ours = result("descriptors", "one", [1.0, 2.0] * 5, [3.0, 6.0] * 5, together=True)
+    best = result("pointers", "one", [1.0] * 10, [1.1, 2.2] * 5, together=True)
+    run = results.Run(ABOUT, [ours, best])
+    assert run.ratio(ours, "Triton") == pytest.approx(1.1)
+    assert run.interval(ours, "Triton") == pytest.approx((1.1, 1.1))
+    assert not run.is_open(ours) and not run.is_below(ours, "Triton")
+    apart = result("alone", "one", [1.0, 2.0] * 5, None)
+    assert results.Run(ABOUT, [apart, best]).rounds(apart, "Triton") == []
+
+
+def test_a_ratio_near_its_floor_stands_with_its_range(tmp_path):
+    record = results.Record(tmp_path / "2026-01-01-h100.json", ABOUT)
+    slower = [1.01, 1.02, 1.03, 1.01, 1.02, 1.03, 1.01, 1.02, 1.03]
+    record.add(result("slower", "one", slower, [1.0] * 9))
+    record.add(result("as fast", "two", [0.99, 1.01] * 5, [1.0] * 10))
+    record.add(result("faster", "three", [1.0] * 9, [1.5] * 9))
+    text = performance.section("attention", performance.collect(tmp_path))
+    assert "| slower | 0.980 | 1.000 | 0.980 (0.971 to 0.990) |" in text
+    assert "| as fast | 1.000 | 1.000 | 1.000 (0.990 to 1.010) |" in text
+    assert "| faster | 1.000 | 0.667 | 1.500 |" in text
+    assert "1 of 3 are below 1, 1 by more than rounds differ" in text
+
+
 def test_a_ratio_is_to_the_best_that_triton_has_for_the_problem(folder):
     lines = performance.section("attention", performance.collect(folder)).splitlines()
     # Medians: ours 0.5 and 0.25 ms; Triton's 1.0 and 0.8, of which the second counts for both.
