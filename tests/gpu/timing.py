@@ -82,7 +82,7 @@ def compiled(
 def best(run: Callable | list[Callable], configs: list[dict], rep: int = 20) -> dict:
     """The configuration with the smallest time, of several copies of the code the mean of theirs. All are timed twice, the second time backwards, on a card that has
     worked for a while: a clock that falls under load favours whoever comes first. The smaller of the two counts, since now and then a launch takes several
-    times as long. The fastest four take turns, then the fastest two of these."""
+    times as long. The fastest eight take turns, then four of these, then two: at a card's power limit one round differs from the next by more than they do."""
     if len(configs) == 1:
         return configs[0]
     copies = run if isinstance(run, list) else [run]
@@ -91,15 +91,16 @@ def best(run: Callable | list[Callable], configs: list[dict], rep: int = 20) -> 
     least = dict.fromkeys(range(len(configs)), float("inf"))
     for i in there_and_back:
         least[i] = min(least[i], sum(time(lambda: copy(**configs[i]), min(rep, 8)) for copy in copies))
-    fastest = sorted(least, key=least.get)[:4]
-    for rounds, kept in ((6, 2), (10, 1)):
-        times = over_copies(laps(of_copies({i: (copies, configs[i]) for i in fastest}), rounds, rep))
+    left = sorted(least, key=least.get)[:8]
+    for kept, rounds in ((4, 4), (2, 6), (1, 10)):
+        if len(left) <= kept:
+            continue
+        times = over_copies(laps(of_copies({i: (copies, configs[i]) for i in left}), rounds, rep if kept < 4 else min(rep, 12)))  # fmt: skip
         # As ratios are: of what is measured in the same round.
         of_all = [sum(round) for round in zip(*times.values())]
-        fastest = sorted(
-            fastest, key=lambda i: statistics.median(t / all for t, all in zip(times[i], of_all))
-        )[:kept]
-    return configs[fastest[0]]
+        share = {i: statistics.median(t / all for t, all in zip(mine, of_all)) for i, mine in times.items()}
+        left = sorted(left, key=share.get)[:kept]
+    return configs[left[0]]
 
 
 def of_copies(competitors: dict[Hashable, tuple[list[Callable], dict]]) -> dict[tuple, Callable]:
