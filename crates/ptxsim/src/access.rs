@@ -104,6 +104,8 @@ impl Cx<'_> {
         if p.host != 0 {
             let counted = matches!(space, Space::Global | Space::Generic);
             self.host(&mut p, bytes, kind, counted);
+            // Atomics say themselves whether they changed anything.
+            self.unit.effects += u64::from(kind.writes() && kind != Kind::Atomic);
         }
         if p.shared != 0 {
             self.shared(&mut p, bytes, kind, space != Space::Generic);

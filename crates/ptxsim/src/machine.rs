@@ -206,6 +206,8 @@ pub(crate) struct Unit {
     pub stats: Vec<InstStat>,
     /// Counts state changes that a spinning wait can see.
     pub events: u64,
+    /// Counts what others may see, or what [`crate::standstill`] doesn't find in registers, memory of its own and barriers.
+    pub effects: u64,
     /// Whether it has just told other devices something: they have a turn before it goes on, so that who waited for it is not ordered behind
     /// what comes later, too.
     pub told: bool,
@@ -378,6 +380,7 @@ impl Unit {
             warps: vec![],
             stats: pool.stats(grid),
             events: 0,
+            effects: 0,
             told: false,
             idle_rounds: 0,
             before: Before::default(),
@@ -482,7 +485,7 @@ impl Unit {
     pub fn run(&mut self, grid: &Grid<'_>, rounds: u32) -> Slice {
         let n = self.warps.len();
         for _ in 0..rounds {
-            let before = self.events;
+            let (before, effects) = (self.events, self.effects);
             let (mut ran, mut all_yield) = (false, true);
             // Seed zero is the plain order; others start each round elsewhere.
             let start = if grid.options.seed == 0 {
@@ -516,46 +519,48 @@ impl Unit {
                 self.stuck(grid, FindingKind::Deadlock, "");
                 return Slice::Done;
             }
-            if all_yield {
-                // What other units do may be what this one waits for.
-                let now = grid.progress.load(Relaxed);
-                if self.events != before {
-                    grid.standstill.changed();
-                }
-                if self.events != before || now != self.progress {
-                    self.progress = now;
-                    self.idle_rounds = 0;
-                    return Slice::More;
-                }
-                self.idle_rounds += 1;
-                if self.waits_in_vain(grid) {
-                    self.stuck(
-                        grid,
-                        FindingKind::Deadlock,
-                        "waits for something that nothing left running brings about",
-                    );
-                    return Slice::Done;
-                }
-                return Slice::More;
+            if self.effects != effects {
+                grid.standstill.changed();
             }
-            self.idle_rounds = 0;
-            grid.progress.fetch_add(1, Relaxed);
-            grid.standstill.changed();
-            if std::mem::take(&mut self.told) {
+            if !all_yield {
+                grid.progress.fetch_add(1, Relaxed);
+            }
+            // What other units do may be what this one waits for.
+            let now = grid.progress.load(Relaxed);
+            let polled = all_yield && self.events == before;
+            let idle = polled && now == std::mem::replace(&mut self.progress, now);
+            self.idle_rounds = if idle { self.idle_rounds + 1 } else { 0 };
+            if self.waits_in_vain(grid, polled) {
+                self.stuck(
+                    grid,
+                    FindingKind::Deadlock,
+                    "waits for something that nothing left running brings about",
+                );
+                return Slice::Done;
+            }
+            if all_yield || std::mem::take(&mut self.told) {
                 break;
             }
         }
         Slice::More
     }
 
-    /// Whether nothing will happen that this unit waits for, in so many rounds already.
-    fn waits_in_vain(&mut self, grid: &Grid<'_>) -> bool {
+    /// Whether nothing will happen that this unit waits for, after a round in which it did nothing but poll, or more.
+    fn waits_in_vain(&mut self, grid: &Grid<'_>, polled: bool) -> bool {
         let most = grid.options.wait_rounds;
+        if most == 0 {
+            return false;
+        }
         let mut before = std::mem::take(&mut self.before);
-        let units = grid.units * grid.templates.len() as u64;
-        let still = before.is_standstill(self, self.idle_rounds, &grid.standstill, units);
+        let still = before.is_standstill(self, grid, polled);
         self.before = before;
-        most != 0 && (still || self.idle_rounds > most)
+        still || self.idle_rounds > most
+    }
+
+    /// Notes a change that a spinning wait can see, and that is in no memory of the unit's own.
+    pub fn effect(&mut self) {
+        self.events += 1;
+        self.effects += 1;
     }
 
     /// Lets aligned barriers go through with the lanes that came, because the others won't.

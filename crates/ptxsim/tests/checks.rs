@@ -452,6 +452,62 @@ fn standstills() {
     assert_eq!(a[..4], [1; 4]);
 }
 
+/// Programs whose first thread tries for a lock, tells the others in shared memory, and waits with them at barriers.
+fn lock(extra: &str, seed: u64, held: u32) -> (Report, Vec<u32>) {
+    let p = parse(&kernel(
+        1,
+        &body(&format!(
+            "setp.eq.u32 %p1, %r1, 0; mov.u32 %r9, 0; st.shared.u32 [%r3+8], %r9; mov.u32 %r5, %ctaid.x; bar.sync 0;
+             W: {extra} @%p1 atom.acquire.gpu.global.cas.b32 %r6, [%a0], 0, 1; @%p1 st.shared.u32 [%r3], %r6; bar.sync 0;
+             ld.shared.u32 %r7, [%r3]; bar.sync 0; setp.ne.u32 %p2, %r7, 0; @%p2 bra W;
+             @%p1 ld.relaxed.gpu.global.u32 %r8, [%a0+4]; @%p1 add.u32 %r8, %r8, 1; @%p1 st.relaxed.gpu.global.u32 [%a0+4], %r8;
+             @%p1 atom.release.gpu.global.exch.b32 %r8, [%a0], 0; E:"
+        )),
+    ));
+    let mut a = vec![0u32; 256];
+    a[0] = held;
+    let report = Run::new(&p, 4, 64).array(&mut a).seed(seed).go();
+    (report, a)
+}
+
+#[test]
+fn locks_that_nobody_gives_back() {
+    let (report, _) = lock("", 0, 1);
+    assert!(!report.findings.is_empty() && report.findings.iter().all(|f| f.kind == Deadlock), "{report:#?}");
+    assert!(report.findings.iter().any(|f| f.message.contains("nothing left running brings about")), "{report:#?}");
+    // A program that adds nothing to a word, or writes what is there.
+    let (report, _) = lock("atom.relaxed.gpu.global.add.u32 %r10, [%a0+8], 0;", 0, 1);
+    assert!(report.findings.iter().any(|f| f.kind == Deadlock), "{report:#?}");
+    for seed in 0..4 {
+        let (report, a) = lock("", seed, 0);
+        none(&report);
+        assert_eq!(a[..2], [0, 4]);
+    }
+}
+
+/// Loops that come back to the same registers, and to the same failed exchange, but end.
+#[test]
+fn locks_that_something_else_opens() {
+    let ends = |what: &str| {
+        let (report, a) = lock(what, 0, 1);
+        none(&report);
+        assert_eq!(a[0], 1);
+    };
+    // The turns are counted in shared memory.
+    ends(
+        "@%p1 ld.shared.u32 %r8, [%r3+8]; @%p1 add.u32 %r8, %r8, 1; @%p1 st.shared.u32 [%r3+8], %r8; bar.sync 0; ld.shared.u32 %r8, [%r3+8];
+         setp.gt.u32 %p3, %r8, 3000; mov.u32 %r8, 0; @%p3 bra E;",
+    );
+    // The clock is looked at.
+    ends("mov.u64 %rd9, %globaltimer; setp.gt.u64 %p3, %rd9, 60000; mov.u64 %rd9, 0; bar.red.or.pred %p3, 0, %p3; @%p3 bra E;");
+    // Another program, which computes for long first, opens it.
+    let opens = "setp.ne.u32 %p3, %r5, 0; @%p3 bra N; mov.u32 %r11, 0; C: add.u32 %r11, %r11, 1; bar.sync 0; setp.lt.u32 %p3, %r11, 20000; @%p3 bra C;
+         @%p1 atom.release.gpu.global.exch.b32 %r8, [%a0], 0; N:";
+    let (report, a) = lock(opens, 0, 1);
+    none(&report);
+    assert_eq!(a[..2], [0, 4]);
+}
+
 #[test]
 fn arrive_counts() {
     only(&run(&body("bar.sync 1, 48;"), 64), ArriveCount);

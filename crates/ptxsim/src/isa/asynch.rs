@@ -112,6 +112,7 @@ fn issue(cx: &mut Cx<'_>, i: &Inst) -> Flow {
     for l in lanes(to.shared) {
         data[l] = source(src[l], take[l]);
     }
+    cx.unit.effects += 1;
     cx.w.copies.push(Copy { mask: to.shared, group, dst: to.at, src, take, size, data });
     Flow::Next
 }

@@ -3,7 +3,7 @@
 use super::data::{ACQUIRE, FILE_OF, RELEASE, SCOPE, cache, order};
 use super::{Dec, Flow, Inst, NONE};
 use crate::Error;
-use crate::access::{Kind, read_bytes, write_bytes};
+use crate::access::{Kind, Places, read_bytes, write_bytes};
 use crate::ast::{Operand, Ty};
 use crate::fp::*;
 use crate::machine::Cx;
@@ -202,12 +202,12 @@ fn exec(cx: &mut Cx<'_>, i: &Inst) -> Flow {
         let off = k as u32 * size;
         for l in lanes(p.mask()) {
             let bit = 1 << l;
+            // Atomic f32 addition in global memory flushes subnormals, unlike in shared memory (§9.7.13.5).
+            let flush = op == Op::Add && ty == Ty::F32 && p.host & bit != 0;
+            let f = |x: u64| u64::from(ftz32(f32::from_bits(x as u32)).to_bits());
+            let new =
+                |a| if flush { f(apply(op, ty, f(a), f(b[l]), 0)) } else { apply(op, ty, a, b[l], c[l]) };
             let old = if p.host & bit != 0 {
-                // Atomic f32 addition in global memory flushes subnormals, unlike in shared memory (§9.7.13.5).
-                let flush = op == Op::Add && ty == Ty::F32;
-                let f = |x: u64| u64::from(ftz32(f32::from_bits(x as u32)).to_bits());
-                let new =
-                    |a| if flush { f(apply(op, ty, f(a), f(b[l]), 0)) } else { apply(op, ty, a, b[l], c[l]) };
                 // SAFETY: `resolve` found the lane's bytes in a live writable allocation and aligned.
                 unsafe { crate::memory::update(p.at[l] + u64::from(off), size, new) }
             } else {
@@ -217,24 +217,29 @@ fn exec(cx: &mut Cx<'_>, i: &Inst) -> Flow {
                     (&mut cx.w.local, p.at[l] as usize + off as usize)
                 };
                 let a = read_bytes(mem, at, size);
-                write_bytes(mem, at, size, apply(op, ty, a, b[l], c[l]));
+                write_bytes(mem, at, size, new(a));
                 a
             };
-            changed |= u32::from(apply(op, ty, old, b[l], c[l]) != old) << l;
+            changed |= u32::from(new(old) != old) << l;
             if i.list[k] != NONE {
                 cx.w.regs.set_lane(Reg { file, idx: i.list[k] }, l, old);
             }
         }
     }
-    // An atomic that changes nothing is a look.
-    cx.unit.events += u64::from(changed != 0);
-    cx.w.polls += u64::from(changed == 0);
+    note(cx, &p, changed);
     if let Some(x) = publishing {
         // A compare-and-swap that failed has written nothing.
         x.to(cx, &p, if op == Op::Cas { changed } else { p.mask() });
     }
     crate::order::acquire(cx, &p, i.flags & ACQUIRE != 0);
     Flow::Next
+}
+
+/// Counts what lanes changed. An atomic that changes nothing is a look.
+fn note(cx: &mut Cx<'_>, p: &Places, changed: u32) {
+    cx.unit.events += u64::from(changed != 0);
+    cx.unit.effects += u64::from(changed & p.host != 0);
+    cx.w.polls += u64::from(changed == 0);
 }
 
 /// 128-bit exchange and compare-and-swap; one lock makes them atomic against each other.
@@ -244,7 +249,7 @@ fn exec128(cx: &mut Cx<'_>, i: &Inst) -> Flow {
     cx.scope = i.flags >> SCOPE & 3;
     let p = cx.resolve(i.space, &addr, 16, Kind::Atomic);
     let publishing = crate::order::publishing(cx, i.flags & RELEASE != 0);
-    cx.unit.events += 1;
+    let mut changed = 0u32;
     let _guard = LOCK.lock();
     for l in lanes(p.mask()) {
         let old = u128::from(cx.read(&p, l, 0, 8)) | u128::from(cx.read(&p, l, 8, 8)) << 64;
@@ -254,12 +259,14 @@ fn exec128(cx: &mut Cx<'_>, i: &Inst) -> Flow {
             Some(_) => old,
             None => b,
         };
+        changed |= u32::from(new != old) << l;
         cx.write(&p, l, 0, 8, new as u64);
         cx.write(&p, l, 8, 8, (new >> 64) as u64);
         if i.list[0] != NONE {
             cx.w.regs.q[i.list[0] as usize][l] = old;
         }
     }
+    note(cx, &p, changed);
     if let Some(x) = publishing {
         x.to(cx, &p, p.mask());
     }

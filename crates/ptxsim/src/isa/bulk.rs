@@ -89,6 +89,7 @@ fn reduce(op: u32, ty: Ty, a: u64, b: u64) -> u64 {
 
 /// Does a copy. All places were checked when it was issued.
 pub(crate) fn perform(cx: &mut Cx<'_>, j: &Job, agent: Agent, stamp: u32) {
+    cx.unit.effects += 1;
     if let Job::Load { dst, .. } | Job::Shared { dst, .. } | Job::TensorLoad { dst, .. } = j {
         // What tensor copies put here is gone.
         let (from, to) = (dst.1, dst.1 + j.footprint());
@@ -536,6 +537,7 @@ fn issue_to_global(cx: &mut Cx<'_>, i: &Inst, request: Request) -> Option<()> {
     let group = cx.w.bulk_group[l];
     let issued = Box::new(if cx.grid.options.checks { cx.w.sync.clone() } else { Sync::default() });
     cx.w.bulk.push(Pending { lane: l, group, job, stamp, read: false, issued });
+    cx.unit.effects += 1;
     Some(())
 }
 
@@ -589,7 +591,7 @@ fn issue_to_shared(cx: &mut Cx<'_>, i: &Inst, request: Request) -> Option<()> {
             b.jobs.push((job, stamp));
         }
     }
-    cx.unit.events += 1;
+    cx.unit.effect();
     Some(())
 }
 

@@ -151,6 +151,7 @@ fn part(cx: &mut Cx<'_>, mut targets: Vec<(u32, u32)>) -> Flow {
 }
 
 fn exec(cx: &mut Cx<'_>, i: &Inst) -> Flow {
+    cx.unit.effects += 1;
     let to = cx.get::<u64>(i.a);
     let mut targets = vec![];
     for l in lanes(cx.mask) {
@@ -213,6 +214,7 @@ fn enter(cx: &mut Cx<'_>, i: &Inst, l: usize, to: u64) -> Result<u32, (FindingKi
 
 /// `ret` of a function that was called.
 pub(crate) fn ret_exec(cx: &mut Cx<'_>, _: &Inst) -> Flow {
+    cx.unit.effects += 1;
     let code = cx.grid.code;
     let mut targets = vec![];
     for l in lanes(cx.mask) {

@@ -29,18 +29,24 @@ fn clock(d: &mut Dec, name: &str) -> Option<R> {
     let r = d.dst(0, if wide { File::D } else { File::W }).map(|r| d.out.d = r);
     d.out.exec = if wide {
         |cx, i| {
-            let t = cx.w.executed;
+            let t = ticks(cx);
             cx.put(i.d, &[t; LANES]);
             Flow::Next
         }
     } else {
         |cx, i| {
-            let t = cx.w.executed >> (32 * i.flags);
+            let t = ticks(cx) >> (32 * i.flags);
             cx.put(i.d, &[t as u32; LANES]);
             Flow::Next
         }
     };
     Some(r)
+}
+
+/// What clocks show. Whoever looks at one may be about to do something else.
+fn ticks(cx: &mut Cx<'_>) -> u64 {
+    cx.unit.effects += 1;
+    cx.w.executed
 }
 
 /// The type of each of `n` parts of a `ty`.

@@ -179,7 +179,7 @@ pub(super) fn init(d: &mut Dec) -> R {
             }
             cx.unit.mbar.init(at, n[l], (cx.w.sync.index, l as u32, stamp));
         }
-        cx.unit.events += 1;
+        cx.unit.effect();
         Flow::Next
     };
     Ok(())
@@ -222,7 +222,7 @@ fn transact(d: &mut Dec, sign: i64) -> R {
                 None => missing(cx, l, at),
             }
         }
-        cx.unit.events += 1;
+        cx.unit.effect();
         Flow::Next
     };
     Ok(())
@@ -333,7 +333,7 @@ fn arrives(d: &mut Dec, drop: bool) -> R {
         if i.flags & RELAXED == 0 && cx.grid.options.checks {
             cx.w.sync.tick();
         }
-        cx.unit.events += 1;
+        cx.unit.effect();
         if i.d != NONE {
             cx.put(i.d, &state);
         }
@@ -371,7 +371,7 @@ pub(super) fn cp_async_arrive(d: &mut Dec) -> R {
         if cx.grid.options.checks {
             cx.w.sync.tick();
         }
-        cx.unit.events += 1;
+        cx.unit.effect();
         HANDED_OVER
     };
     Ok(())
@@ -398,7 +398,7 @@ fn deliver(cx: &mut Cx<'_>, at: (u32, u32)) {
         b.tx -= bytes;
         b.settle();
     }
-    cx.unit.events += 1;
+    cx.unit.effect();
 }
 
 /// Signals bytes at an mbarrier from `st.async` and the like.
@@ -412,7 +412,7 @@ pub(super) fn bytes_came(cx: &mut Cx<'_>, l: usize, at: (u32, u32), bytes: u32) 
         }
         None => missing(cx, l, at),
     }
-    cx.unit.events += 1;
+    cx.unit.effect();
 }
 
 fn waits(d: &mut Dec) -> R {

@@ -44,6 +44,7 @@ impl Cx<'_> {
 }
 
 pub(super) fn vprintf(cx: &mut Cx<'_>, i: &Inst) -> Flow {
+    cx.unit.effects += 1;
     for l in lanes(cx.mask) {
         let (fmt, args) = (cx.param(i, 0, l, 8), cx.param(i, 1, l, 8));
         let fmt = cx.string(fmt, l);

@@ -186,6 +186,7 @@ pub(super) fn aligned(cx: &mut Cx<'_>) -> Option<Flow> {
     }
     let n = cx.w.wgmma.aligned as usize;
     cx.w.wgmma.aligned += 1;
+    cx.unit.effects += 1;
     let first = cx.unit.ctas[cx.w.cta].warps.start + 4 * group as usize;
     let gone = |w: &Option<Box<crate::machine::Warp>>| {
         w.as_ref().is_some_and(|w| w.done && w.wgmma.aligned as usize <= n)
@@ -306,7 +307,7 @@ pub(super) fn setmaxnreg(d: &mut Dec) -> R {
                 return Flow::Yield;
             }
             cta.registers = cta.registers - wants + had.saturating_sub(i.b);
-            cx.unit.events += 1;
+            cx.unit.effect();
         }
         cx.w.wgmma.wants = 0;
         cx.w.wgmma.registers = i.b;
