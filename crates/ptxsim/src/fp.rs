@@ -148,20 +148,22 @@ impl Format {
         sign | if saturate || !(to_inf || exact_inf) { largest } else { self.inf() }
     }
 
+    /// Rounds `x` to this format by random bits, `bits` of them: away from zero where their sum with as many of those that are cut off carries
+    /// (`.rs`, PTX ISA §9.7.9.21). With `saturate`, overflow gives the largest finite value.
+    pub fn encode_stochastic(self, x: f64, random: u32, bits: u32, saturate: bool) -> u64 {
+        if x.is_nan() {
+            return self.nan();
+        }
+        let sign = if x.is_sign_negative() { self.sign() } else { 0 };
+        let (m, rem) = self.truncated(x.abs());
+        let cut = (rem * f64::from(1u32 << bits)) as u32;
+        let up = (random & ((1 << bits) - 1)) + cut >= 1 << bits;
+        sign | (m + u64::from(up)).min(self.inf() - u64::from(saturate))
+    }
+
     /// Exponent and fraction of `a ≥ 0`, rounded; may run past infinity's encoding.
     pub fn magnitude(self, a: f64, neg: bool, mode: Round) -> u64 {
-        if a == 0.0 {
-            return 0;
-        }
-        if a.is_infinite() {
-            return u64::MAX >> 1;
-        }
-        let emin = 2 - (1 << (self.exp - 1));
-        let e = ((a.to_bits() >> 52) as i32 - 1023).max(emin);
-        let scaled = scale(a, self.man as i32 - e);
-        let floor = scaled.floor();
-        let rem = scaled - floor;
-        let n = floor as u64;
+        let (n, rem) = self.truncated(a);
         let up = match mode {
             Round::Rn => rem > 0.5 || (rem == 0.5 && n & 1 != 0),
             Round::Rna => rem >= 0.5,
@@ -169,7 +171,22 @@ impl Format {
             Round::Rm => neg && rem > 0.0,
             Round::Rp => !neg && rem > 0.0,
         };
-        (((e - emin) as u64) << self.man) + n + u64::from(up)
+        n + u64::from(up)
+    }
+
+    /// Exponent and fraction of `a ≥ 0` without what they can't hold, and that, as a part of the last place; may run past infinity's encoding.
+    fn truncated(self, a: f64) -> (u64, f64) {
+        if a == 0.0 {
+            return (0, 0.0);
+        }
+        if a.is_infinite() {
+            return (u64::MAX >> 1, 0.0);
+        }
+        let emin = 2 - (1 << (self.exp - 1));
+        let e = ((a.to_bits() >> 52) as i32 - 1023).max(emin);
+        let scaled = scale(a, self.man as i32 - e);
+        let floor = scaled.floor();
+        ((((e - emin) as u64) << self.man) + floor as u64, scaled - floor)
     }
 
     /// The value of an encoding.

@@ -529,6 +529,44 @@ fn loads_and_stores_of_every_form() {
     assert_eq!(b[17..19], [77, w[0]]);
 }
 
+/// `cvt.rs`: the random bits are added to those that are cut off, and the carry goes on; the upper half of them is the first value's.
+#[test]
+fn stochastic_rounding_takes_the_bits_that_are_given() {
+    let x: Vec<f32> = f32s().into_iter().filter(|x| !x.is_nan()).collect();
+    let randoms = [0u32, !0, 0x1fff_0000, 0x0000_1fff, 0x8000_7fff, 0xe001_e001, 0x1234_8765];
+    let pairs: Vec<(f32, u32)> = x.iter().flat_map(|&x| randoms.map(|r| (x, r))).collect();
+    let input: Vec<u64> = pairs.iter().map(|&(x, r)| u64::from(x.to_bits()) | u64::from(r) << 32).collect();
+    let go = |to: &str| {
+        let op = format!(
+            "neg.f32 %f11, %f10; mov.b64 {{%r11, %r12}}, %rd10; cvt.rs{to}.f32 %r20, %f10, %f11, %r12; cvt.u64.u32 %rd20, %r20;"
+        );
+        each(&op, &input)
+    };
+    // Of magnitudes, which pass over into the next exponent, and at last into infinity.
+    let bf16 = |x: f32, random: u32, largest: u32| {
+        let up = (x.abs().to_bits() + (random & 0xffff)) >> 16;
+        up.min(largest) | x.to_bits() >> 31 << 15
+    };
+    for (what, largest) in [(".bf16x2", 0x7f80), (".satfinite.bf16x2", 0x7f7f)] {
+        for (&(x, r), got) in pairs.iter().zip(go(what)) {
+            let want = bf16(x, r >> 16, largest) << 16 | bf16(-x, r, largest);
+            assert_eq!(got, u64::from(want), "{what} of {x:e} by {r:#x}");
+        }
+    }
+    let f16 = |x: f32, random: u32| {
+        let up = (x.abs().to_bits() - (112 << 23) + (random & 0x1fff)) >> 13;
+        up.min(0x7c00) | x.to_bits() >> 31 << 15
+    };
+    for (&(x, r), got) in pairs.iter().zip(go(".f16x2")).filter(|((x, _), _)| x.abs() >= 6.2e-5) {
+        assert_eq!(got, u64::from(f16(x, r >> 16) << 16 | f16(-x, r)), "f16x2 of {x:e} by {r:#x}");
+    }
+    let got = each(
+        "mov.b32 %r12, 0; cvt.rs.relu.bf16x2.f32 %r20, %f10, %f10, %r12; cvt.u64.u32 %rd20, %r20;",
+        &bits32(&[-1.5, f32::NAN]),
+    );
+    assert_eq!(got, [0, 0x7fff_7fff]);
+}
+
 #[test]
 fn errors_name_instruction_line_and_section() {
     let error = |body: &str| {
@@ -541,6 +579,8 @@ fn errors_name_instruction_line_and_section() {
     assert!(e.contains("not supported yet: instruction `tcgen05.alloc.b32` (PTX ISA §9.7.16)"), "{e}");
     let e = error("cvt.rs.satfinite.e2m1x4.f32 %h1, {%f1, %f2, %f1, %f2}, %r1; ret;");
     assert!(e.contains("not supported yet: type `e2m1x4` in `cvt.") && e.contains("§9.7.9.21"), "{e}");
+    let e = error("cvt.rs.f16.f32 %h1, %f1, %r1; ret;");
+    assert!(e.contains("converts two `f32` to `f16x2` or `bf16x2`"), "{e}");
     for op in [
         "cvt.rn.e2m1x2.f32 %h1, %f1, %f2;",
         "cvt.satfinite.e2m1x2.f32 %h1, %f1, %f2;",
