@@ -222,12 +222,6 @@ impl SharedLayout {
         // With all rows in one unit the slabs are linear too.
         unit[col] = if unit[row] == shape[row] { slab << slabs.trailing_zeros() } else { slab };
         let counts: Coord = shape.iter().zip(&unit).map(|(s, u)| s.div_ceil(*u)).collect();
-        let mut strides: Coord = smallvec![0; shape.len()];
-        let mut next = unit.iter().product();
-        for d in [row, col].into_iter().chain((0..shape.len() - 2).rev()) {
-            strides[d] = next;
-            next *= counts[d];
-        }
         let rows = unit[row];
         let linear = Self::unit_linear(&unit, |axis, bit| {
             let step = 1 << bit;
@@ -239,32 +233,32 @@ impl SharedLayout {
                 step * rows
             }
         });
+        let order = [row, col].into_iter().chain((0..shape.len() - 2).rev());
         let alignment_bytes = if swizzle_bytes == 0 { 16 } else { swizzle_bytes * 8 };
-        let physical = unit.iter().zip(&counts).map(|(u, c)| u * c).collect();
-        let steps = unit.clone();
-        Ok(Self {
-            shape: shape.into(),
-            physical,
-            unit,
-            steps,
-            strides,
-            held: smallvec![u32::MAX; shape.len()],
-            linear,
-            padding: None,
-            alignment_bytes,
-        })
+        Ok(Self { alignment_bytes, ..Self::of_units(shape, linear, &counts, None, order) })
     }
 
     /// A scratch buffer whose unit is laid out by `linear`, from the axes to `Dim::Offset`. Of the `counts` units along each axis `held` are in the
     /// buffer at once, one behind the other (the last axis fastest), and the next ones take their places. Likewise elements that `linear` sends to
     /// one offset must never be in the buffer at once.
     pub(crate) fn scratch(shape: &[u32], linear: LinearLayout, counts: &[u32], held: &[u32]) -> Self {
+        Self::of_units(shape, linear, counts, Some(held), (0..shape.len()).rev())
+    }
+
+    /// Units that `linear` lays out, so many along each axis, one behind the other by `order`, the fastest axis first: all of them, or those `held` at once.
+    fn of_units(
+        shape: &[u32],
+        linear: LinearLayout,
+        counts: &[u32],
+        held: Option<&[u32]>,
+        order: impl Iterator<Item = usize>,
+    ) -> Self {
         let unit: Coord = (0..shape.len()).map(|d| linear.in_size(Dim::Axis(d as u8))).collect();
         let mut strides: Coord = smallvec![0; shape.len()];
         let mut next = linear.out_size(Dim::Offset);
-        for d in (0..shape.len()).rev() {
+        for d in order {
             strides[d] = next;
-            next *= held[d];
+            next *= held.unwrap_or(counts)[d];
         }
         let physical = unit.iter().zip(counts).map(|(u, c)| u * c).collect();
         let steps = unit.clone();
@@ -274,7 +268,7 @@ impl SharedLayout {
             unit,
             steps,
             strides,
-            held: held.into(),
+            held: held.map_or_else(|| smallvec![u32::MAX; shape.len()], Coord::from_slice),
             linear,
             padding: None,
             alignment_bytes: 16,

@@ -44,8 +44,12 @@ pub fn buffers(module: &Module, l: scf::For, copies: &[Op], slots: u32) -> u32 {
 
 /// Bytes that the loop may want beside its buffers: the largest scratch, mbarriers, and what alignment costs.
 pub fn beside(module: &Module, l: scf::For) -> u32 {
-    let ops = module.all_ops(l.0).into_iter();
-    ops.map(|op| scratch::scratch_bytes(module, op)).max().unwrap_or(0) + 1024
+    beside_buffers(module, &module.all_ops(l.0))
+}
+
+/// What operations may want beside buffers: the largest scratch, mbarriers, and what alignment costs.
+fn beside_buffers(module: &Module, ops: &[Op]) -> u32 {
+    ops.iter().map(|&op| scratch::scratch_bytes(module, op)).max().unwrap_or(0) + 1024
 }
 
 /// Bytes of shared memory that a function may want beside rings which live as long as an operation of it: buffers, the largest tile on its way out, the largest
@@ -53,8 +57,9 @@ pub fn beside(module: &Module, l: scf::For) -> u32 {
 pub fn beside_rings(module: &Module, op: Op) -> u32 {
     let func = scope::function(module, op);
     let bytes = |ty| buffer_bytes(module, ty).map_or(0, |(bytes, _)| bytes);
-    let (mut buffers, mut stored, mut converted) = (0, 0, 0);
-    for op in func.map_or(Vec::new(), |f| module.all_ops(f)) {
+    let ops = func.map_or(Vec::new(), |f| module.all_ops(f));
+    let (mut buffers, mut stored) = (0, 0);
+    for &op in &ops {
         if let Some(alloc) = ttg::LocalAlloc::cast(module, op) {
             // A loaded operand's buffer will be a slot of the ring.
             let loaded = alloc.src(module).is_some_and(|v| tt::DescriptorLoad::of(module, v).is_some());
@@ -63,11 +68,9 @@ pub fn beside_rings(module: &Module, op: Op) -> u32 {
             || tt::DescriptorReduce::cast(module, op).is_some()
         {
             stored = stored.max(tma::block_bytes(module, module.operands(op)[0]) as u32);
-        } else {
-            converted = converted.max(scratch::scratch_bytes(module, op));
         }
     }
-    buffers + stored + converted + 1024
+    buffers + stored + beside_buffers(module, &ops)
 }
 
 /// Registers of a thread for all but the operands and results of dots: maxima and sums of rows, addresses, descriptors, what is
