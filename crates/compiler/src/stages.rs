@@ -192,10 +192,12 @@ impl Job {
                 match given_as(TTGIR) {
                     Some(given) => {
                         module = parse(given)?;
+                        ir::launch::recall_relied(&module)?;
                         pipeline::finish_ttg(&mut module, info, &options)?;
                     }
                     None => lower_to_ttg(&mut module, info, &options, &texts[0].1)?,
                 }
+                ir::launch::write_relied(&mut module);
                 Ok(ir::print(&module))
             })?;
             texts.push((TTGIR, ttgir.into_bytes()));

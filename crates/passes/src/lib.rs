@@ -41,6 +41,7 @@
 //! | `ttg.warp-shared : i32` | bytes of shared memory that each of these has of its own: what is not marked `ttg.all_warps` lies so far behind that of the warp before |
 //! | `ttg.level = "warp"` or `"intrinsic"` | that tensors are those of one warp, or of one instruction ([`level`]) |
 //! | `ttg.shared : i32` | bytes of shared memory, buffers and scratch together |
+//! | `ttg.not_negative = [["argument", 3, 32], …]` | in the text behind the passes: what the code takes for no negative numbers ([`launch`](tilewright_ir::launch)) |
 //! | `ttg.remarks = ["…"]` | hints that could not be followed ([`remarks`]) |
 //!
 //! There is one public function, the kernel. The others are called: what crosses their border has the encodings that

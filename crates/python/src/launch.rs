@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
-use tilewright_compiler::{CudaTarget, DEFAULT_TARGET};
+use tilewright_compiler::{CudaTarget, DEFAULT_TARGET, Options};
 use tilewright_runtime::{Device, Stream};
 
 use crate::args::{Arguments, Spec, float_bits};
@@ -396,31 +396,15 @@ fn run<'py>(
     let Some(kernel) = specialize(jit, prepared, bindings, purpose, &mut arguments)? else {
         return Ok(py.None());
     };
-    if bindings.options.positive_divisors && !kernel.get().code.is_for(&arguments.cells) {
-        return run(
-            jit,
-            prepared,
-            grid,
-            &bindings.with(|options| options.positive_divisors = false),
-            purpose,
-        );
+    if let Some(options) = without_what_fails(kernel.get(), &bindings.options, &arguments.cells) {
+        return run(jit, prepared, grid, &bindings.with(|given| *given = options), purpose);
     }
     if purpose == Purpose::Launch {
         arguments.check_places(&prepared.params.params)?;
         if let Some(at) = arguments.nowhere {
             refuse_stand_in(prepared, at, &bindings.values[at])?;
         }
-        if bindings.options.raise_pointers
-            && !tensor_map::are_mappable(kernel.bind(py).get(), &arguments.cells)
-        {
-            return run(
-                jit,
-                prepared,
-                grid,
-                &bindings.with(|options| options.raise_pointers = false),
-                purpose,
-            );
-        }
+        refuse_negative(kernel.get(), &arguments.cells)?;
         let extents = grid::read(grid, &prepared.params, bindings)?;
         hooks::around_load(kernel.bind(py))?;
         let (kernel, values) = (kernel.get(), &bindings.values);
@@ -429,6 +413,34 @@ fn run<'py>(
         })?;
     }
     Ok((*kernel).clone_ref(py).into_any())
+}
+
+/// The options for code that does without what does not hold of these arguments: that divisors are positive, and that there are tensor maps of what the
+/// kernel reaches by pointers. `None` where all holds, or is not relied on by these options.
+#[inline]
+fn without_what_fails(kernel: &CompiledKernel, options: &Options, cells: &[u64]) -> Option<Options> {
+    let signs = options.positive_divisors && !kernel.code.is_for(cells);
+    let maps = options.raise_pointers && !tensor_map::are_mappable(kernel, cells);
+    (signs || maps).then(|| Options {
+        positive_divisors: options.positive_divisors && !signs,
+        raise_pointers: options.raise_pointers && !maps,
+        ..options.clone()
+    })
+}
+
+/// An error where code that is what it is (compiled before, or of a text that was given) takes a number for positive that is negative here.
+#[inline]
+fn refuse_negative(kernel: &CompiledKernel, cells: &[u64]) -> PyResult<()> {
+    if kernel.code.is_for(cells) {
+        return Ok(());
+    }
+    Err(wrong_call::value_error(
+        format!(
+            "{} divides by a number that is negative here, and was compiled for positive ones",
+            kernel.code.name()
+        ),
+        "call the kernel itself, with no stage given, or compile it with positive_divisors=False",
+    ))
 }
 
 /// A dtype or an object without memory may stand in for an array only when nothing is launched. An empty array has no
@@ -774,15 +786,7 @@ impl CompiledKernel {
                 }
             }
         }
-        if !self.code.is_for(&arguments.cells) {
-            return Err(wrong_call::value_error(
-                format!(
-                    "{} divides by a number that is negative here, and was compiled for positive ones",
-                    self.code.name()
-                ),
-                "call the kernel itself, or compile it with positive_divisors=False",
-            ));
-        }
+        refuse_negative(self, &arguments.cells)?;
         let extents = grid::read(grid, &self.params, &bindings)?;
         hooks::around(py, None, self, extents, values, || {
             start(py, self, extents, &arguments, values, stream)

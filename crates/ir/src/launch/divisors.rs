@@ -12,6 +12,7 @@ use rustc_hash::FxHashSet;
 
 use super::{Number, PROGRAMS_ARGUMENT, is_kernel};
 use crate::attrs::AttrKind;
+use crate::diagnostic::Diagnostic;
 use crate::dialect::{scf, tt};
 use crate::effects;
 use crate::entity::{Op, Value};
@@ -21,6 +22,9 @@ use crate::opdef::Opcode;
 
 /// On the module: what divides numbers in indices may be below 0 (the option `positive_divisors`).
 const DIVISORS_OF_ANY_SIGN: &str = "tt.divisors_of_any_sign";
+
+/// On the module, in its text: the numbers that its code takes for no negative ones, `[["argument", 3, 32], …]`.
+const RELIED: &str = "ttg.not_negative";
 
 /// What code of a module takes for no negative numbers, as passes come to rely on it. Copies of the module share it.
 #[derive(Debug, Clone, Default)]
@@ -44,6 +48,38 @@ impl Relied {
 pub fn doubt_divisors(m: &mut Module) {
     let yes = m.attr(AttrKind::Unit);
     m.set_attr(m.root(), DIVISORS_OF_ANY_SIGN, yes);
+}
+
+/// Writes what the module's code relies on where its text shows it.
+pub fn write_relied(m: &mut Module) {
+    let numbers = m.relied().numbers();
+    if numbers.is_empty() {
+        return;
+    }
+    let numbers = numbers.iter().map(|number| number.to_attr(m)).collect();
+    let numbers = m.attr(AttrKind::Array(numbers));
+    m.set_attr(m.root(), RELIED, numbers);
+}
+
+/// Takes what a module's text says that its code relies on.
+///
+/// # Errors
+/// Where that is no list of numbers.
+pub fn recall_relied(m: &Module) -> Result<(), Diagnostic> {
+    let Some(list) = m.op_attr(m.root(), RELIED) else { return Ok(()) };
+    let numbers: Option<Vec<Number>> = match m.attr_kind(list) {
+        AttrKind::Array(list) => list.iter().map(|&attr| Number::of_attr(m, attr)).collect(),
+        _ => None,
+    };
+    let wrong = || {
+        Diagnostic::at(
+            m,
+            m.op_loc(m.root()),
+            format!("`{RELIED}` is a list of numbers such as [\"argument\", 3, 32]"),
+        )
+    };
+    numbers.ok_or_else(wrong)?.into_iter().for_each(|number| m.relied().add(number));
+    Ok(())
 }
 
 /// Whether a divisor, of which nothing else is known, is taken for positive: who asks relies on the answer. Where it follows from a launch's
@@ -124,6 +160,33 @@ mod tests {
         let quotients = |op: Op| arith::Divsi::cast(&m, op).map(|_| m.operands(op)[1]);
         let divisor = m.all_ops(m.root()).into_iter().filter_map(quotients).next_back().expect("a quotient");
         (trusts_divisor(&m, divisor), m.relied().numbers().len())
+    }
+
+    /// What the text of a module carries is relied on by who reads it.
+    #[test]
+    fn text_says_what_is_relied_on() {
+        let body = "%a = arith.addi %m, %n : i32\n %b = arith.maxsi %a, %m : i32\n %e = arith.extui %b : i32 to i64\n %t = arith.trunci %e : i64 to i32\n %c7 = arith.constant 7 : i32\n %d = arith.divsi %t, %c7 : i32";
+        let text = format!(
+            "module {{\n tt.func public @k(%p: !tt.ptr<i32>, %m: i32, %n: i32) {{\n %pid = tt.get_program_id x : i32\n{body}\n %q = arith.divsi %pid, %d : i32\n tt.return\n }}\n}}"
+        );
+        let mut m = parse(&text, "k.mlir").expect("IR");
+        let quotients = |op: Op| arith::Divsi::cast(&m, op).map(|_| m.operands(op)[1]);
+        let divisor = m.all_ops(m.root()).into_iter().filter_map(quotients).next_back().expect("a quotient");
+        assert!(trusts_divisor(&m, divisor));
+        write_relied(&mut m);
+        let again = parse(&crate::print(&m), "again.mlir").expect("IR");
+        recall_relied(&again).expect("numbers");
+        assert_eq!(again.relied().numbers(), m.relied().numbers());
+        for wrong in [
+            "3 : i32",
+            "[[\"argument\", 1 : i64]]",
+            "[[\"sum\", 1 : i64, \"x\"]]",
+            "[[\"argument\", -1 : i64, 32 : i64]]",
+        ] {
+            let text = format!("module attributes {{ttg.not_negative = {wrong}}} {{\n}}");
+            let m = parse(&text, "k.mlir").expect("IR");
+            assert!(recall_relied(&m).is_err(), "{wrong}");
+        }
     }
 
     #[test]

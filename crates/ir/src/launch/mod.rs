@@ -3,7 +3,7 @@
 mod divisors;
 mod number;
 
-pub use divisors::{Relied, doubt_divisors, trusts_divisor};
+pub use divisors::{Relied, doubt_divisors, recall_relied, trusts_divisor, write_relied};
 pub use number::Number;
 
 use crate::attrs::AttrKind;

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::attrs::AttrKind;
 use crate::dialect::{arith, tt};
-use crate::entity::Value;
+use crate::entity::{Attr, Type, Value};
 use crate::module::{Module, ValueDef};
 use crate::opdef::Opcode;
 use crate::types::TypeKind;
@@ -73,6 +74,80 @@ impl Number {
             Number::Greatest(of) => of[0].value(cells).max(of[1].value(cells)),
             Number::Least(of) => of[0].value(cells).min(of[1].value(cells)),
         }
+    }
+}
+
+impl Number {
+    /// What the text of a module says of it: `["sum", ["argument", 3, 32], 1]`.
+    pub(super) fn to_attr(&self, m: &mut Module) -> Attr {
+        let pair = |name, of: &[Number; 2], m: &mut Module| vec![name, of[0].to_attr(m), of[1].to_attr(m)];
+        let name = m.attr(AttrKind::Str(self.word().to_string()));
+        let int = |m: &mut Module, value: i64| m.attr(AttrKind::Int(value, Type::I64));
+        let parts = match self {
+            Number::Known(value) => return int(m, *value),
+            Number::Argument { index, bits } => {
+                vec![name, int(m, (*index).into()), int(m, (*bits).into())]
+            }
+            Number::Unsigned { bits, of } | Number::Signed { bits, of } => {
+                vec![name, int(m, (*bits).into()), of.to_attr(m)]
+            }
+            Number::Sum(of)
+            | Number::Difference(of)
+            | Number::Product(of)
+            | Number::Quotient(of)
+            | Number::Greatest(of)
+            | Number::Least(of) => pair(name, of, m),
+        };
+        m.attr(AttrKind::Array(parts))
+    }
+
+    fn word(&self) -> &'static str {
+        match self {
+            Number::Argument { .. } => "argument",
+            Number::Known(_) => "",
+            Number::Unsigned { .. } => "unsigned",
+            Number::Signed { .. } => "signed",
+            Number::Sum(_) => "sum",
+            Number::Difference(_) => "difference",
+            Number::Product(_) => "product",
+            Number::Quotient(_) => "quotient",
+            Number::Greatest(_) => "greatest",
+            Number::Least(_) => "least",
+        }
+    }
+
+    /// The number of such an attribute; `None` of any other.
+    pub(super) fn of_attr(m: &Module, attr: Attr) -> Option<Number> {
+        Number::of_part(m, attr, &mut 0)
+    }
+
+    fn of_part(m: &Module, attr: Attr, parts: &mut u32) -> Option<Number> {
+        *parts += 1;
+        let parts = (*parts <= 2 * PARTS).then_some(parts)?;
+        let [name, a, b] = match m.attr_kind(attr) {
+            AttrKind::Int(value, _) => return Some(Number::Known(*value)),
+            AttrKind::Array(of) => <[Attr; 3]>::try_from(&of[..]).ok()?,
+            _ => return None,
+        };
+        let AttrKind::Str(name) = m.attr_kind(name) else { return None };
+        let count = |attr: Attr| match m.attr_kind(attr) {
+            AttrKind::Int(value, _) => u32::try_from(*value).ok(),
+            _ => None,
+        };
+        let width = |attr: Attr| count(attr).filter(|bits| (1..=64).contains(bits));
+        let mut of = |attr: Attr| Number::of_part(m, attr, parts);
+        Some(match name.as_str() {
+            "argument" => Number::Argument { index: count(a)?, bits: width(b)? },
+            "unsigned" => Number::Unsigned { bits: width(a)?, of: Box::new(of(b)?) },
+            "signed" => Number::Signed { bits: width(a)?, of: Box::new(of(b)?) },
+            "sum" => Number::Sum(Box::new([of(a)?, of(b)?])),
+            "difference" => Number::Difference(Box::new([of(a)?, of(b)?])),
+            "product" => Number::Product(Box::new([of(a)?, of(b)?])),
+            "quotient" => Number::Quotient(Box::new([of(a)?, of(b)?])),
+            "greatest" => Number::Greatest(Box::new([of(a)?, of(b)?])),
+            "least" => Number::Least(Box::new([of(a)?, of(b)?])),
+            _ => return None,
+        })
     }
 }
 
