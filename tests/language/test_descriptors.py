@@ -415,6 +415,11 @@ def test_the_host_checks_descriptors():
         TensorDescriptor(x, [4, 10], [10, 1], [4, 8])
     with wrong("2 extents, 2 strides and 1 block"):
         TensorDescriptor.from_tensor(x, [8])
+    with wrong("has a stride of -40 elements, -160 bytes"):
+        TensorDescriptor(x, [8, 8], [-40, 1], [8, 8])
+    for far in 1 << 38, 1 << 62:
+        with wrong(f"has a stride of {far} elements"):
+            TensorDescriptor(x, [1, 8], [far, 1], [8, 8])
     with wrong("aligned to 16 bytes"):
         TensorDescriptor(x.reshape(-1)[1:], [8, 8], [40, 1], [8, 8])
     with wrong("padding"):
@@ -425,6 +430,23 @@ def test_the_host_checks_descriptors():
         TensorDescriptor(x, [0, 8], [40, 1], [8, 8])
     with pytest.raises(TypeError, match="no array"):
         TensorDescriptor("x", [8, 8], [8, 1], [8, 8])
+
+
+def test_what_no_tensor_map_can_have_is_reported_with_the_argument(monkeypatch):
+    """Of descriptors that the kernel makes from its arguments the launch makes the maps: as the driver would refuse them."""
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
+    monkeypatch.setenv("TILEWRIGHT_TARGET", "cuda:90")
+    x, y = np.ones((40, 64), np.float16), np.empty((16, 16), np.float16)
+
+    def copies(base, m, stride):
+        copy_made[(1,)](base, y, m, 64, stride, 0, 0, 8, 16, 16, "zero")
+
+    copies(x, 40, 64)
+    for stride in -64, 1 << 39:
+        with pytest.raises(
+            triton.TilewrightError, match=r"descriptor of argument 'x_ptr' has a stride of .* below 2\^40"
+        ):
+            copies(x, 40, stride)
 
 
 def test_the_block_of_a_descriptor_may_be_set_until_the_launch(device):

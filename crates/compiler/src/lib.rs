@@ -25,6 +25,7 @@ pub use interp::Interp;
 pub use registry::{DEFAULT_TARGET, FAMILIES, extensions, target, target_of};
 pub use request::Request;
 pub use stages::{Pending, compile};
+pub use tilewright_ir::launch::Number;
 pub use tilewright_ir::options::{self, Options};
 pub use tilewright_nvidia::Target as CudaTarget;
 pub use tilewright_nvidia::sass;

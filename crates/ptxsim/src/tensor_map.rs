@@ -108,7 +108,7 @@ pub struct TensorMap {
     /// What its elements are.
     pub element: Element,
     /// Elements by dimension, one to five of them.
-    pub dims: Vec<u32>,
+    pub dims: Vec<u64>,
     /// Bytes between neighbours, for each dimension but the innermost.
     pub strides: Vec<u64>,
     /// Extent of the box by dimension, in elements of the tensor.
@@ -138,13 +138,15 @@ pub(crate) enum Field {
 }
 
 const MAGIC: [u8; 4] = *b"tmap";
+/// Where the bits of the sizes above the 32nd are: 2^32 has one.
+const HIGH: usize = 83;
 
 impl TensorMap {
     /// The 128 bytes to pass as the kernel's parameter.
     ///
     /// # Errors
-    /// When a rule of §5.5 is broken: rank, box of at most 256 elements a dimension, strides that are multiples of 16,
-    /// element strides of at most 8, or an inner box wider than the swizzle.
+    /// When a rule of §5.5 or of `cuTensorMapEncodeTiled` is broken: rank, up to 2^32 elements a dimension, a box of at most 256, strides that are
+    /// multiples of 16 below 2^40, element strides of at most 8, rows of the box that are no multiples of 16 bytes, or wider than the swizzle.
     pub fn encode(&self) -> Result<Vec<u8>, crate::Error> {
         let n = self.dims.len();
         let bad = |m: String| Err(crate::Error::new(format!("tensor map: {m}")));
@@ -160,6 +162,12 @@ impl TensorMap {
         if !self.address.is_multiple_of(16) || self.strides.iter().any(|s| !s.is_multiple_of(16)) {
             return bad("address and strides must be multiples of 16".into());
         }
+        if let Some(far) = self.strides.iter().find(|&&s| s >= 1 << 40) {
+            return bad(format!("a stride of {} bytes: each must be from 0 to below 2^40", *far as i64));
+        }
+        if self.dims.iter().any(|n| !(1..=1 << 32).contains(n)) {
+            return bad(format!("sizes {:?}: each must be from 1 to 2^32", self.dims));
+        }
         if self.box_dims.iter().any(|b| !(1..=256).contains(b)) {
             return bad(format!("box {:?}: each size must be between 1 and 256", self.box_dims));
         }
@@ -174,13 +182,15 @@ impl TensorMap {
         b.extend([n as u8, self.element as u8, self.swizzle as u8, u8::from(self.nan_fill)]);
         b.extend(self.address.to_le_bytes());
         for k in 0..5 {
-            b.extend(self.dims.get(k).copied().unwrap_or(1).to_le_bytes());
+            b.extend((self.dims.get(k).copied().unwrap_or(1) as u32).to_le_bytes());
             b.extend((self.box_dims.get(k).copied().unwrap_or(1) as u16).to_le_bytes());
         }
         for k in 0..4 {
             b.extend(self.strides.get(k).copied().unwrap_or(0).to_le_bytes());
         }
         b.extend(self.element_strides.iter().map(|&s| s as u8));
+        b.resize(HIGH, 0);
+        b.extend(self.dims.iter().map(|&n| (n >> 32) as u8));
         b.resize(128, 0);
         Ok(b)
     }
@@ -210,11 +220,19 @@ impl TensorMap {
                 b[20 + 6 * k..22 + 6 * k].copy_from_slice(&(value as u16).to_le_bytes());
             }
             Field::Box => return Err(format!("a box size of {value}: it must be between 1 and 256")),
-            Field::Dim => b[16 + 6 * k..20 + 6 * k].copy_from_slice(&(value as u32).to_le_bytes()),
-            Field::Stride if value.is_multiple_of(16) => {
+            Field::Dim => {
+                b[16 + 6 * k..20 + 6 * k].copy_from_slice(&(value as u32).to_le_bytes());
+                b[HIGH + k] = 0;
+            }
+            Field::Stride if value.is_multiple_of(16) && value < 1 << 40 => {
                 b[46 + 8 * k..54 + 8 * k].copy_from_slice(&value.to_le_bytes())
             }
-            Field::Stride => return Err(format!("a stride of {value} bytes: it must be a multiple of 16")),
+            Field::Stride => {
+                let bytes = value as i64;
+                return Err(format!(
+                    "a stride of {bytes} bytes: it must be a multiple of 16 from 0 to below 2^40"
+                ));
+            }
             Field::ElementStride => b[78 + k] = small(8, "element stride")?.max(1),
             // Table of §9.7.13.8: 8 is f32 with flushed denormals, 11 and 12 are tf32.
             Field::Element => {
@@ -257,7 +275,7 @@ impl TensorMap {
             },
             nan_fill: b[7] != 0,
             address: u64_at(8),
-            dims: (0..n).map(|k| u32_at(16 + 6 * k)).collect(),
+            dims: (0..n).map(|k| u64::from(u32_at(16 + 6 * k)) | u64::from(b[HIGH + k]) << 32).collect(),
             box_dims: (0..n).map(|k| u32::from(u16::from_le_bytes([b[20 + 6 * k], b[21 + 6 * k]]))).collect(),
             strides: (0..n - 1).map(|k| u64_at(46 + 8 * k)).collect(),
             element_strides: (0..n).map(|k| b[78 + k].into()).collect(),
@@ -302,8 +320,7 @@ impl TensorMap {
         let es = self.element.bytes();
         let (row, pitch) = (self.row(), self.pitch());
         let piece = if store { 16 / es } else { 1 };
-        let end =
-            |d: usize| u64::from(self.dims[d]).next_multiple_of(if d == 0 { piece.into() } else { 1 }) as i64;
+        let end = |d: usize| self.dims[d].next_multiple_of(if d == 0 { piece.into() } else { 1 }) as i64;
         for k in 0..self.box_bytes() / es {
             let mut left = k;
             let mut addr = self.address;

@@ -474,7 +474,10 @@ fn lock(extra: &str, seed: u64, held: u32) -> (Report, Vec<u32>) {
 fn locks_that_nobody_gives_back() {
     let (report, _) = lock("", 0, 1);
     assert!(!report.findings.is_empty() && report.findings.iter().all(|f| f.kind == Deadlock), "{report:#?}");
-    assert!(report.findings.iter().any(|f| f.message.contains("nothing left running brings about")), "{report:#?}");
+    assert!(
+        report.findings.iter().any(|f| f.message.contains("nothing left running brings about")),
+        "{report:#?}"
+    );
     // A program that adds nothing to a word, or writes what is there.
     let (report, _) = lock("atom.relaxed.gpu.global.add.u32 %r10, [%a0+8], 0;", 0, 1);
     assert!(report.findings.iter().any(|f| f.kind == Deadlock), "{report:#?}");
@@ -499,7 +502,9 @@ fn locks_that_something_else_opens() {
          setp.gt.u32 %p3, %r8, 3000; mov.u32 %r8, 0; @%p3 bra E;",
     );
     // The clock is looked at.
-    ends("mov.u64 %rd9, %globaltimer; setp.gt.u64 %p3, %rd9, 60000; mov.u64 %rd9, 0; bar.red.or.pred %p3, 0, %p3; @%p3 bra E;");
+    ends(
+        "mov.u64 %rd9, %globaltimer; setp.gt.u64 %p3, %rd9, 60000; mov.u64 %rd9, 0; bar.red.or.pred %p3, 0, %p3; @%p3 bra E;",
+    );
     // Another program, which computes for long first, opens it.
     let opens = "setp.ne.u32 %p3, %r5, 0; @%p3 bra N; mov.u32 %r11, 0; C: add.u32 %r11, %r11, 1; bar.sync 0; setp.lt.u32 %p3, %r11, 20000; @%p3 bra C;
          @%p1 atom.release.gpu.global.exch.b32 %r8, [%a0], 0; N:";

@@ -324,7 +324,7 @@ fn map(a: &[f16], rows: u32, swizzle: Swizzle) -> Vec<u8> {
     TensorMap {
         address: a.as_ptr() as u64,
         element: Element::F16,
-        dims: vec![64, rows],
+        dims: vec![64, rows.into()],
         strides: vec![128],
         box_dims: vec![64, rows],
         element_strides: vec![1, 1],
@@ -449,6 +449,39 @@ fn tensor_boxes_outside_are_filled_with_zero() {
         &Run::new(&p, 1, 64).bytes(m.encode().expect("valid")).array(&mut c).memory(&mut a, "a").go(),
         Misaligned,
     );
+}
+
+/// What `cuTensorMapEncodeTiled` refuses.
+#[test]
+fn maps_that_the_driver_does_not_make() {
+    let good = TensorMap {
+        address: 1 << 20,
+        element: Element::F16,
+        dims: vec![64, 1 << 32, 8],
+        strides: vec![128, (1 << 40) - 16],
+        box_dims: vec![32, 8, 1],
+        element_strides: vec![1, 8, 1],
+        swizzle: Swizzle::B64,
+        nan_fill: false,
+    };
+    assert!(good.encode().is_ok());
+    let says = |change: &dyn Fn(&mut TensorMap), what: &str| {
+        let mut map = good.clone();
+        change(&mut map);
+        let error = map.encode().expect_err(what).to_string();
+        assert!(error.contains(what), "{error}");
+    };
+    says(&|m| m.address += 8, "multiples of 16");
+    says(&|m| m.strides[0] = 120, "multiples of 16");
+    says(&|m| m.strides[0] = -128i64 as u64, "a stride of -128 bytes");
+    says(&|m| m.strides[1] = 1 << 40, "below 2^40");
+    says(&|m| m.dims[1] += 1, "from 1 to 2^32");
+    says(&|m| m.dims[2] = 0, "from 1 to 2^32");
+    says(&|m| m.box_dims[1] = 257, "between 1 and 256");
+    says(&|m| m.box_dims[0] = 4, "a box row of 8 bytes");
+    says(&|m| m.box_dims[0] = 64, "a box row of 128 bytes with swizzle B64");
+    says(&|m| m.element_strides[2] = 9, "between 1 and 8");
+    says(&|m| m.strides.truncate(1), "3 dimensions, 1 strides");
 }
 
 /// As an H100 does (`tests/gpu/sim_vs_gpu`): rows of a box that are narrower than the swizzle begin at multiples of it, and

@@ -116,10 +116,12 @@ impl Descriptor {
                 "the elements of a tensor descriptor's last dimension must lie side by side; make a contiguous copy",
             );
         }
-        if let Some(stride) = self.strides[..rank - 1].iter().find(|&&s| s < 0 || s * bytes % 16 != 0) {
+        let in_bytes = |stride: i64| stride.saturating_mul(bytes);
+        let bad = |&&s: &&i64| in_bytes(s) % 16 != 0 || !(0..1 << 40).contains(&in_bytes(s));
+        if let Some(&stride) = self.strides[..rank - 1].iter().find(bad) {
             return fail(
-                format!("{name} has a stride of {stride} elements, {} bytes", stride * bytes),
-                "every stride of a tensor descriptor but the last must be a multiple of 16 bytes",
+                format!("{name} has a stride of {stride} elements, {} bytes", in_bytes(stride)),
+                "every stride of a tensor descriptor but the last must be a multiple of 16 bytes, from 0 to below 2^40",
             );
         }
         if self.nan && !self.pointer.element.is_float() {

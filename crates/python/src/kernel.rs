@@ -112,6 +112,16 @@ pub struct CompiledKernel {
 }
 
 impl CompiledKernel {
+    /// The name of the argument that a parameter of the compiled code comes from.
+    pub fn argument_of(&self, cell: usize) -> Option<&str> {
+        let mut behind = 0;
+        let at = self.specs.iter().position(|spec| {
+            spec.for_each_runtime(&mut |_, _| behind += 1);
+            behind > cell
+        });
+        at.map(|at| &*self.params.params[at].text)
+    }
+
     pub fn new(
         code: Code,
         backend: Backend,

@@ -204,7 +204,7 @@ pub fn tensor_map<'py>(
     py: Python<'py>,
     address: u64,
     element: &str,
-    dims: Vec<u32>,
+    dims: Vec<u64>,
     strides: Vec<u64>,
     box_dims: Vec<u32>,
     element_strides: Vec<u32>,

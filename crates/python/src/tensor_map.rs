@@ -7,6 +7,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use smallvec::SmallVec;
 
+use tilewright_compiler::{Number, TensorMapParam};
 use tilewright_ptxsim as sim;
 use tilewright_runtime::{Device, DeviceBuffer, MAX_RANK, Stream, TensorMap, TensorMapBytes};
 
@@ -42,7 +43,23 @@ pub fn own_maps(kernel: &CompiledKernel) -> usize {
 #[inline]
 pub fn are_mappable(kernel: &CompiledKernel, cells: &[u64]) -> bool {
     let maps = &kernel.code.artifact.metadata.tensor_maps;
-    maps.iter().filter(|map| map.made).all(|map| map.is_mappable(&map.numbers(cells).collect::<Numbers>()))
+    maps.iter()
+        .filter(|map| map.made)
+        .all(|map| map.fault(&map.numbers(cells).collect::<Numbers>()).is_none())
+}
+
+/// What the driver would refuse, in the names of the program.
+fn check(kernel: &CompiledKernel, map: &TensorMapParam, numbers: &[u64]) -> tilewright_runtime::Result<()> {
+    let Some(fault) = map.fault(numbers) else { return Ok(()) };
+    let name = match map.address {
+        Number::Argument { index, .. } => kernel.argument_of(index as usize),
+        _ => None,
+    };
+    let of = name.map_or_else(String::new, |name| format!(" of argument '{name}'"));
+    Err(tilewright_runtime::Error::InvalidLaunch(format!(
+        "{}: the tensor descriptor{of} {fault}",
+        kernel.code.name()
+    )))
 }
 
 /// Adds the kernel's tensor maps for these arguments, for a GPU.
@@ -69,6 +86,7 @@ pub fn for_gpu(
         }
         // The driver makes maps only where a context is current: a thread's first launch may be this one.
         device.make_current()?;
+        check(kernel, map, &from)?;
         let fields = map.tensor(&from);
         let tensor = TensorMap {
             address: fields.address,
@@ -97,7 +115,9 @@ pub fn for_simulator(kernel: &CompiledKernel, cells: &[u64]) -> PyResult<Vec<sim
     let behind = kernel.code.artifact.metadata.tensor_maps.iter().map(|map| map.param as usize + 1).max();
     params.resize(cells.len().max(behind.unwrap_or(0)), sim::Param::Int(0));
     for map in &kernel.code.artifact.metadata.tensor_maps {
-        let fields = map.tensor(&map.numbers(cells).collect::<Numbers>());
+        let numbers: Numbers = map.numbers(cells).collect();
+        check(kernel, map, &numbers).map_err(errors::from_runtime)?;
+        let fields = map.tensor(&numbers);
         if fields.is_empty() {
             params[map.param as usize] = sim::Param::Bytes(vec![0; size_of::<TensorMapBytes>()]);
             continue;
@@ -107,7 +127,7 @@ pub fn for_simulator(kernel: &CompiledKernel, cells: &[u64]) -> PyResult<Vec<sim
         let bytes = sim::TensorMap {
             address: fields.address,
             element,
-            dims: fields.dims.iter().map(|&n| n as u32).collect(),
+            dims: fields.dims,
             strides: fields.strides,
             element_strides: vec![1; fields.box_dims.len()],
             box_dims: fields.box_dims,

@@ -345,13 +345,26 @@ impl TensorMapParam {
         }
     }
 
-    /// Whether there is a map of a tensor of these [`numbers`](Self::numbers), or none is needed: it has up to 2^32 elements along each dimension, and
-    /// less than 2^40 bytes between neighbours, forwards (CUDA driver API, `cuTensorMapEncodeTiled`).
-    pub fn is_mappable(&self, numbers: &[u64]) -> bool {
+    /// Why there is no map of a tensor of these [`numbers`](Self::numbers), as one is where it begins and its rows do at multiples of 16 bytes, it has up to
+    /// 2^32 elements along each dimension, and less than 2^40 bytes between neighbours, forwards (CUDA driver API, `cuTensorMapEncodeTiled`). One
+    /// without elements needs none.
+    pub fn fault(&self, numbers: &[u64]) -> Option<String> {
         let (shape, strides) = numbers[1..].split_at(self.shape.len());
         let (_, strides) = strides.split_last().unwrap_or((&1, &[]));
-        let fits = shape.iter().all(|&n| n <= 1 << 32) && strides.iter().all(|&s| self.bytes(s) < 1 << 40);
-        shape.contains(&0) || fits
+        if shape.contains(&0) {
+            return None;
+        }
+        if !numbers[0].is_multiple_of(16) {
+            return Some(format!("begins at {:#x}, which is no multiple of 16 bytes", numbers[0]));
+        }
+        if let Some(&n) = shape.iter().find(|&&n| n > 1 << 32) {
+            return Some(format!("has an extent of {}, which must be from 1 to 2^32", n as i64));
+        }
+        let far = |&&s: &&u64| !self.bytes(s).is_multiple_of(16) || self.bytes(s) >= 1 << 40;
+        strides.iter().find(far).map(|&s| {
+            let bytes = (s as i64).saturating_mul(i64::from(self.element_bytes));
+            format!("has a stride of {bytes} bytes, which must be a multiple of 16 from 0 to below 2^40")
+        })
     }
 
     fn bytes(&self, elements: u64) -> u64 {
