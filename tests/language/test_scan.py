@@ -181,3 +181,25 @@ def test_sums_of_a_large_tile(device):
     out = device.array(np.zeros_like(x))
     sums_kernel[(1,)](device.array(x), out, 256, 256)
     np.testing.assert_array_equal(device.numpy(out), np.cumsum(x, 0))
+
+
+@triton.jit
+def sums_of_pairs_kernel(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr):
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)
+    x = tl.load(x_ptr + at)
+    sums, products = tl.associative_scan((x, x * 3), 0, add_pairs)
+    tl.store(out_ptr + at, sums + products)
+
+
+@triton.jit
+def add_pairs(a, b, c, d):
+    return a + c, b + d
+
+
+@pytest.mark.parametrize("shape", [(256, 256), (512, 128)])
+def test_lines_that_neighbouring_registers_tell_apart(device, shape):
+    # A thread has four columns beside each other, and its lanes all others of a row.
+    x = np.random.default_rng(0).integers(-3, 4, shape).astype(np.int32)
+    out = device.array(np.zeros_like(x))
+    sums_of_pairs_kernel[(1,)](device.array(x), out, *shape)
+    np.testing.assert_array_equal(device.numpy(out), 4 * np.cumsum(x, 0))

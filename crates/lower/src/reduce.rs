@@ -369,7 +369,7 @@ impl<H: Hooks> Lower<'_, H> {
         let elements = outside(layout, axis);
         let tables = Tables::new(scratch, count, &elements, &tys);
         let rows: Vec<Row> =
-            order.iter().map(|key| self.table_row(layout, (axis, &elements), groups[key][0])).collect();
+            order.iter().map(|key| self.table_row(layout, (axis, &elements), groups[key][0], 0)).collect();
         for (key, row) in order.iter().zip(&rows) {
             let pred = self.all(&[pred, row.inside]);
             if pred.is_some_and(|p| self.b.is_false(p)) {
@@ -399,12 +399,14 @@ impl<H: Hooks> Lower<'_, H> {
         Ok(())
     }
 
-    /// The row that the elements of a register belong to, of tables with a row for each element of `rows`: [`outside`], or parts of it that are powers of two.
+    /// The row that the elements of a register belong to, of tables with a row for each element of `rows`: [`outside`], or parts of it that are powers of two, from
+    /// whose indices so many `low` bits are left out.
     pub(crate) fn table_row(
         &mut self,
         layout: &TileLayout,
         (axis, rows): (usize, &[u32]),
         register: u32,
+        low: u32,
     ) -> Row {
         let mut row = Row { number: self.b.i32(0), inside: None };
         let strides = row_major(rows);
@@ -418,7 +420,12 @@ impl<H: Hooks> Lower<'_, H> {
                 c = self.int_min_max(arith::Kind::Minui, c, last);
             }
             if rows[d] < layout.shape()[d] {
-                c = self.b.and_const(c, u64::from(rows[d] - 1));
+                if low > 0 {
+                    c = self.b.lshr(c, low);
+                }
+                if rows[d] < layout.shape()[d] >> low {
+                    c = self.b.and_const(c, u64::from(rows[d] - 1));
+                }
             }
             let c = self.b.mul_const(c, strides[d]);
             row.number = self.b.add(row.number, c);

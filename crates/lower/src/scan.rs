@@ -65,7 +65,7 @@ impl Scan<'_> {
 
     /// In which round a line goes.
     fn round_of(&self, line: &[u32]) -> u32 {
-        self.rounds.map_or(0, |rounds| self.layout.register_coord(line[0])[rounds.dim] / rounds.part)
+        self.rounds.map_or(0, |rounds| rounds.round_of(self.layout.register_coord(line[0])[rounds.dim]))
     }
 }
 
@@ -359,7 +359,7 @@ impl<H: Hooks> Lower<'_, H> {
         let tys: Vec<Ty> = lines[0].1[0].total.values.iter().map(|&v| self.b.ty(v)).collect();
         let mut shape = outside(layout, axis);
         if let Some(rounds) = scan.rounds {
-            shape[rounds.dim] = rounds.part;
+            shape[rounds.dim] = rounds.rows();
         }
         let tables = Tables::new(scratch, runs * order.warps, &shape, &tys);
         let last = self.b.i32(i64::from(order.lanes - 1));
@@ -369,7 +369,8 @@ impl<H: Hooks> Lower<'_, H> {
         let first = self.b.mul_const(scan.warp, i64::from(runs));
         let mut rows = Vec::new();
         for (line, of_line) in lines {
-            let Row { number, inside } = self.table_row(layout, (axis, &shape), line[0]);
+            let Row { number, inside } =
+                self.table_row(layout, (axis, &shape), line[0], scan.rounds.map_or(0, |rounds| rounds.low));
             let pred = self.all(&[owner, Some(is_last), inside]);
             for (k, &ty) in tys.iter().enumerate() {
                 let width = self.runs_of_access(runs, ty);

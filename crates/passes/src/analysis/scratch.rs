@@ -67,10 +67,24 @@ fn scan_scratch_of(module: &Module, op: tt::Scan, rounds: u32) -> (SmallVec<[u32
 pub struct ScanRounds {
     /// The dimension that is divided.
     pub dim: usize,
-    /// How many of its indices a round has, a power of two.
+    /// How many neighbouring indices of it are apart from others, a power of two.
     pub part: u32,
+    /// Of these a round has those with the same so many low bits.
+    pub low: u32,
     /// How many rounds there are.
     pub count: u32,
+}
+
+impl ScanRounds {
+    /// The round of an index of the dimension.
+    pub fn round_of(&self, index: u32) -> u32 {
+        (index / self.part) << self.low | index & ((1 << self.low) - 1)
+    }
+
+    /// How many indices of the dimension a round has: those of neighbouring parts are the same ones.
+    pub fn rows(&self) -> u32 {
+        self.part >> self.low
+    }
 }
 
 /// Scratch of a scan from which on its lines go in rounds: less than any target's shared memory, and more than most scans want.
@@ -88,10 +102,13 @@ pub fn scan_rounds(module: &Module, op: tt::Scan) -> Option<ScanRounds> {
     let mut found: Vec<ScanRounds> = Vec::new();
     for dim in (0..layout.rank()).filter(|&d| d != axis && !layout.needs_bounds_predicate(d)) {
         let of_threads = layout.lane_bases(dim).into_iter().chain(layout.warp_bases(dim));
-        let least = of_threads.fold(0, |all, base| all | base) + 1;
-        let mut part = layout.unit()[dim];
-        while part >= least {
-            found.push(ScanRounds { dim, part, count: layout.shape()[dim] / part });
+        let of_threads = of_threads.fold(0, |all, base| all | base);
+        let unit = layout.unit()[dim];
+        let mut part = unit;
+        while part > of_threads {
+            for low in 0..=of_threads.trailing_zeros().min(part.ilog2()) {
+                found.push(ScanRounds { dim, part, low, count: (layout.shape()[dim] / part) << low });
+            }
             part /= 2;
         }
     }
