@@ -149,3 +149,38 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 // CHECK: ttng.async_tma_copy_global_to_local %arg0[%c0_i32, %arg1] {{.*}}, [[LATER]]
 // CHECK: partition0
 // CHECK: ttng.inval_barrier [[BAR]]
+// -----
+// Room for a tile that is stored in a loop is what the buffers that live then leave: those of a loop before do not (2 × 128 KiB and 32).
+// RUN: -lower-tma
+#blocked = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}>
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 32}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @one_after_the_other(%d: !tt.tensordesc<tensor<64x128xf32, #shared>>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %a = ttg.local_alloc : () -> !ttg.memdesc<4x64x128xf32, #shared, #smem, mutable>
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      %s = ttg.memdesc_index %a[%c0] : !ttg.memdesc<4x64x128xf32, #shared, #smem, mutable> -> !ttg.memdesc<64x128xf32, #shared, #smem, mutable>
+      %x = ttg.local_load %s : !ttg.memdesc<64x128xf32, #shared, #smem, mutable> -> tensor<64x128xf32, #blocked>
+      tt.descriptor_reduce add, %d[%i, %c0], %x : !tt.tensordesc<tensor<64x128xf32, #shared>>, tensor<64x128xf32, #blocked>
+    }
+    %b = ttg.local_alloc : () -> !ttg.memdesc<4x64x128xf32, #shared, #smem, mutable>
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      %s = ttg.memdesc_index %b[%c0] : !ttg.memdesc<4x64x128xf32, #shared, #smem, mutable> -> !ttg.memdesc<64x128xf32, #shared, #smem, mutable>
+      %x = ttg.local_load %s : !ttg.memdesc<64x128xf32, #shared, #smem, mutable> -> tensor<64x128xf32, #blocked>
+      tt.descriptor_reduce add, %d[%i, %c0], %x : !tt.tensordesc<tensor<64x128xf32, #shared>>, tensor<64x128xf32, #blocked>
+    }
+    tt.return
+  }
+}
+// CHECK: [[T:%.*]] = ttg.local_alloc : () -> !ttg.memdesc<64x128xf32
+// CHECK-NEXT: scf.for
+// CHECK: ttng.async_tma_store_wait {pendings = 0 : i32}
+// CHECK-NEXT: ttg.local_store {{.*}}, [[T]]
+// CHECK-NEXT: ttng.async_tma_reduce add, {{.*}} [[T]]
+// CHECK-NEXT: }
+// CHECK: [[U:%.*]] = ttg.local_alloc : () -> !ttg.memdesc<64x128xf32
+// CHECK-NEXT: scf.for
+// CHECK: ttng.async_tma_store_wait {pendings = 0 : i32}
+// CHECK-NEXT: ttg.local_store {{.*}}, [[U]]

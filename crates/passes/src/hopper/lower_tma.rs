@@ -43,6 +43,7 @@ use crate::hopper::tma;
 use crate::pass::{Pass, Property};
 use crate::target::TargetInfo;
 use crate::transform::allocate_shared::buffer_bytes;
+use crate::transform::software_pipeline::budget;
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -73,7 +74,7 @@ pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
                 load(module, &group);
             }
         }
-        let mut room = Room::new(module, target, func);
+        let mut room = Room::new(target);
         for &op in &ops {
             if !module.is_erased(op)
                 && let Some(store) = Store::cast(module, op)
@@ -214,8 +215,9 @@ fn read(module: &mut Module, load: tt::DescriptorLoad, buffer: Value, at: Op) {
     module.erase_op(load.0);
 }
 
-/// How much shared memory is left for buffers that live through loops.
+/// Buffers that live through loops, where shared memory is left for them.
 struct Room {
+    /// The most that a program may have.
     bytes: u32,
     /// The buffers that have been made there, each with its loop.
     buffers: Vec<(Op, Value)>,
@@ -224,26 +226,17 @@ struct Room {
 }
 
 impl Room {
-    fn new(module: &Module, target: &TargetInfo, func: Op) -> Room {
-        let used: u32 = module
-            .all_ops(func)
-            .into_iter()
-            .filter_map(|op| ttg::LocalAlloc::cast(module, op))
-            .filter_map(|a| buffer_bytes(module, module.value_type(a.result(module))).ok())
-            .map(|(bytes, _)| bytes)
-            .sum();
-        // Scratch of conversions and reductions, which is small beside the buffers of pipelined loops.
-        Room { bytes: target.max_shared.saturating_sub(used + 1024), buffers: Vec::new(), stores: Vec::new() }
+    fn new(target: &TargetInfo) -> Room {
+        Room { bytes: target.max_shared, buffers: Vec::new(), stores: Vec::new() }
     }
 
     /// A buffer of this type before the loop, its own or, where there is no room for it, another store's.
     fn buffer(&mut self, module: &mut Module, outer: Op, ty: Type) -> Option<Value> {
         let (bytes, _) = buffer_bytes(module, ty).ok()?;
-        if bytes > self.bytes {
+        if budget::alive_bytes(module, outer) + budget::beside(module, outer) + bytes > self.bytes {
             let same = |&&(l, v): &&(Op, Value)| l == outer && module.value_type(v) == ty;
             return self.buffers.iter().find(same).map(|b| b.1);
         }
-        self.bytes -= bytes;
         let mut b = Builder::before(module, outer);
         let buffer = ttg::LocalAlloc::build(&mut b, None, ty).result(b.module);
         let mut b = Builder::after(module, outer);

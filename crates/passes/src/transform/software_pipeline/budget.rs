@@ -12,9 +12,7 @@ use crate::transform::allocate_shared::buffer_bytes;
 
 /// Bytes of the buffers that are alive in the loop `l`, with rings of `slots` for the loads `copies`.
 pub fn buffers(module: &Module, l: scf::For, copies: &[Op], slots: u32) -> u32 {
-    let bytes = |a: ttg::LocalAlloc| {
-        buffer_bytes(module, module.value_type(a.result(module))).map_or(0, |(bytes, _)| bytes)
-    };
+    let bytes = |a: ttg::LocalAlloc| bytes_of(module, a);
     let rings: u32 = copies
         .iter()
         .map(|&load| {
@@ -32,19 +30,29 @@ pub fn buffers(module: &Module, l: scf::For, copies: &[Op], slots: u32) -> u32 {
     let is_ring = |a: ttg::LocalAlloc| {
         a.src(module).is_some_and(|src| copies.iter().any(|&load| module.result(load) == src))
     };
-    let others: u32 = module
-        .all_ops(module.root())
-        .into_iter()
-        .filter_map(|op| ttg::LocalAlloc::cast(module, op))
-        .filter(|&a| !is_ring(a) && is_alive(module, l, a))
-        .map(bytes)
-        .sum();
+    let others: u32 = alive(module, l.0).filter(|&a| !is_ring(a)).map(bytes).sum();
     rings + others
 }
 
+fn bytes_of(module: &Module, buffer: ttg::LocalAlloc) -> u32 {
+    buffer_bytes(module, module.value_type(buffer.result(module))).map_or(0, |(bytes, _)| bytes)
+}
+
+/// Bytes of the buffers that are alive in a loop of any kind.
+pub fn alive_bytes(module: &Module, l: Op) -> u32 {
+    alive(module, l).map(|a| bytes_of(module, a)).sum()
+}
+
+fn alive(module: &Module, l: Op) -> impl Iterator<Item = ttg::LocalAlloc> {
+    let allocs = module.all_ops(module.root()).into_iter();
+    allocs
+        .filter_map(|op| ttg::LocalAlloc::cast(module, op))
+        .filter(move |&a| is_alive(module, l, a))
+}
+
 /// Bytes that the loop may want beside its buffers: the largest scratch, mbarriers, and what alignment costs.
-pub fn beside(module: &Module, l: scf::For) -> u32 {
-    beside_buffers(module, &module.all_ops(l.0))
+pub fn beside(module: &Module, l: Op) -> u32 {
+    beside_buffers(module, &module.all_ops(l))
 }
 
 /// What operations may want beside buffers: the largest scratch, mbarriers, and what alignment costs.
@@ -112,15 +120,15 @@ pub fn warps_of_cta(module: &Module, l: scf::For) -> u32 {
 }
 
 /// Whether a buffer is in use in the loop, or before and after it.
-fn is_alive(module: &Module, l: scf::For, alloc: ttg::LocalAlloc) -> bool {
-    let Some(block) = module.parent_block(l.0) else { return true };
+fn is_alive(module: &Module, l: Op, alloc: ttg::LocalAlloc) -> bool {
+    let Some(block) = module.parent_block(l) else { return true };
     let Some(made) = module.ancestor_in_block(block, alloc.0) else { return true };
-    (made == l.0 || module.is_before(made, l.0)) && is_used_from(module, l, alloc.result(module))
+    (made == l || module.is_before(made, l)) && is_used_from(module, l, alloc.result(module))
 }
 
 /// Whether a buffer, or what is made of it, is used in the loop or after it.
-fn is_used_from(module: &Module, l: scf::For, value: Value) -> bool {
-    let Some(block) = module.parent_block(l.0) else { return true };
+fn is_used_from(module: &Module, l: Op, value: Value) -> bool {
+    let Some(block) = module.parent_block(l) else { return true };
     // (Values of a sorted tensor come together again and again: each is looked at once.)
     let mut seen = FxHashSet::default();
     let mut work = vec![value];
@@ -130,7 +138,7 @@ fn is_used_from(module: &Module, l: scf::For, value: Value) -> bool {
         }
         for u in module.uses(v) {
             let used: Option<Op> = module.ancestor_in_block(block, u.op);
-            if used.is_none_or(|at| at == l.0 || module.is_before(l.0, at)) {
+            if used.is_none_or(|at| at == l || module.is_before(l, at)) {
                 return true;
             }
             work.extend(module.results(u.op));

@@ -111,7 +111,7 @@ impl Schedule {
         let specialized = !scope::enclosing(module, l.0).is_empty();
         let in_step = if specialized { GROUP.min(num_warps) } else { num_warps };
         let registers = budget::registers(module, l);
-        let shared = budget::buffers(module, l, &loads, schedule.stages) + budget::beside(module, l);
+        let shared = budget::buffers(module, l, &loads, schedule.stages) + budget::beside(module, l.0);
         let ctas = budget::ctas(target, budget::warps_of_cta(module, l), registers, shared);
         let stream = Stream { num_warps, in_step, ctas };
         let ahead = schedule.levels.iter().flat_map(|level| level.ops.iter().copied()).collect();
@@ -216,7 +216,7 @@ impl Schedule {
     fn may_grow(&self, module: &Module, target: &TargetInfo, l: scf::For, ops: &[Op]) -> bool {
         let dots: Vec<Op> = ops.iter().copied().filter(|&op| has_dot(module, op)).collect();
         let one = matches!(dots[..], [dot] if ttng::WarpGroupDot::cast(module, dot).is_some());
-        let bytes = |stages| budget::buffers(module, l, &self.loads(), stages) + budget::beside(module, l);
+        let bytes = |stages| budget::buffers(module, l, &self.loads(), stages) + budget::beside(module, l.0);
         one && self.stages == 3
             && self.blocks.is_empty()
             && 2 * bytes(3) > target.max_shared
@@ -243,7 +243,7 @@ impl Schedule {
             && !module.all_ops(l.0).into_iter().any(meets)
             // CTAs that copy into each other's slots say to each other that these are free.
             && self.blocks.iter().all(|&load| multicast::shares(module, load) == 0)
-            && budget::buffers(module, l, &self.loads(), self.stages + 1) + budget::beside(module, l)
+            && budget::buffers(module, l, &self.loads(), self.stages + 1) + budget::beside(module, l.0)
                 <= target.max_shared
     }
 }
