@@ -162,7 +162,7 @@ fn block_ops(module: &mut Module, block: Block, state: &mut State) {
                 barrier = last;
             }
             Some(Opcode::Ttng(ttng::Kind::WarpGroupDotWait)) => {
-                state.end_dots(ttng::WarpGroupDotWait(op).pendings(module) == 0);
+                state.end_dots(ttng::WarpGroupDotWait(op).pendings(module) as u32);
                 barrier = last;
             }
             Some(Opcode::Ttng(ttng::Kind::TmaStoreWait)) => {
@@ -508,8 +508,9 @@ fn visit(module: &mut Module, op: Op, t: &Touches, last: Option<Op>, state: &mut
     for &c in &t.copies {
         add(&mut state.copies, c);
     }
-    for &d in &t.dots {
-        add(&mut state.dots, d);
+    // (One whose buffers are left alone is a group all the same.)
+    if ttng::WarpGroupDot::cast(module, op).is_some_and(|dot| dot.is_async(module)) {
+        state.dots.begin(&t.dots);
     }
     let drained = t.drained();
     if !drained.is_empty() {

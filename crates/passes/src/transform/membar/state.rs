@@ -1,6 +1,6 @@
 //! What of shared memory has been touched, and is not settled yet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tilewright_ir::{Module, Op};
 
@@ -21,7 +21,7 @@ pub(super) struct State {
     /// Written by asynchronous copies that may be under way; a wait makes them `writes`.
     pub copies: Vec<Range>,
     /// Read by asynchronous dots that may be under way; a wait makes them `reads`, which only a barrier settles.
-    pub dots: Vec<Range>,
+    pub dots: Dots,
     /// Read by TMA copies to global memory that may be under way; as `dots`.
     pub drains: Drains,
     /// Written by ordinary stores, and by asynchronous copies that were waited for, since the last proxy fence.
@@ -87,13 +87,10 @@ impl State {
         }
     }
 
-    /// A wait for asynchronous dots, for all of them or for some.
-    pub fn end_dots(&mut self, all: bool) {
-        for &r in &self.dots {
+    /// A wait leaves at most so many asynchronous dots.
+    pub fn end_dots(&mut self, pendings: u32) {
+        for r in self.dots.end(pendings) {
             add(&mut self.reads, r);
-        }
-        if all {
-            self.dots.clear();
         }
     }
 
@@ -116,6 +113,7 @@ impl State {
 
     pub fn join(&mut self, other: &State) {
         self.called |= other.called;
+        self.dots.0.extend(&other.dots.0);
         self.drains.join(&other.drains);
         for &(range, op) in &other.own {
             self.add_own(range, op);
@@ -126,7 +124,6 @@ impl State {
             (&mut self.writes, &other.writes),
             (&mut self.ended, &other.ended),
             (&mut self.copies, &other.copies),
-            (&mut self.dots, &other.dots),
             (&mut self.unfenced, &other.unfenced),
             (&mut self.loaded, &other.loaded),
             (&mut self.just_loaded, &other.just_loaded),
@@ -138,8 +135,30 @@ impl State {
     }
 }
 
-/// Groups of copies behind one are counted so far.
+/// Groups of dots or copies behind one are counted so far.
 const MOST_BEHIND: u32 = 15;
+
+/// What asynchronous dots may still read, each with how many dots have begun since: these end in order. A ring is one range, of which several dots may read
+/// slots, each until a wait of its own.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Dots(BTreeSet<(Range, u32)>);
+
+impl Dots {
+    /// A dot that reads these begins.
+    pub fn begin(&mut self, read: &[Range]) {
+        let before = std::mem::take(&mut self.0);
+        self.0 = before.into_iter().map(|(r, behind)| (r, (behind + 1).min(MOST_BEHIND))).collect();
+        self.0.extend(read.iter().map(|&r| (r, 0)));
+    }
+
+    /// A wait leaves at most so many dots: what the others have read.
+    fn end(&mut self, pendings: u32) -> Vec<Range> {
+        let is_done = |behind: u32| behind >= pendings.min(MOST_BEHIND);
+        let ended = self.0.iter().filter(|&&(_, behind)| is_done(behind)).map(|&(r, _)| r).collect();
+        self.0.retain(|&(_, behind)| !is_done(behind));
+        ended
+    }
+}
 
 /// What TMA copies to global memory may still read, each with how many groups of copies have been begun since, at least: a wait
 /// that leaves no more than these finds its copy done.
