@@ -309,7 +309,7 @@ WAITED = {
 
 # Barriers without which nothing is reported: between accesses of each thread to what it alone accesses. Of a warp whose elected lane copies, waits and arrives.
 SILENT = {
-    "sometimes": ["bar.sync"] * 2,
+    "sometimes": ["bar.sync"],
     "relay": ["bar.warp.sync"],
     "relay that changes": ["bar.sync"],
     "pipe of stores": ["bar.warp.sync"],

@@ -21,6 +21,7 @@
 //!   there yet one is placed: before what writes to the buffer, or to whatever has its memory next; before an arrival behind
 //!   which others write there; and where its threads or their partition end. It leaves the copies under way that have been
 //!   begun since. Slots of a ring whose numbers a loop counts are told apart (`turns`).
+//!   Where nothing but that keeps an operation from the last barrier, the wait stands before that barrier.
 //!   Where the kernel says how many may be under way ([`marks::PENDING`]) it waits before each for those that are too many.
 //! - A TMA copy to shared memory is issued by one thread, so that all others must be done with the buffer before. Each
 //!   thread that waits for its mbarrier sees what it brought: no barrier after it.
@@ -470,6 +471,8 @@ fn visit(module: &mut Module, op: Op, t: &Touches, last: Option<Op>, state: &mut
     let write_conflict = writes.any(|&r| {
         is_written(r) || overlaps(&state.reads, r) || !t.free_slot && overlaps(&state.slot_reads, r)
     });
+    let drained = t.writes.iter().chain(&t.copies).chain(&t.fills).any(|&r| overlaps(&state.drained, r));
+    let write_conflict = write_conflict || drained && !wait_earlier(module, op, last, state);
     let mut by_tma = t.fills.iter().chain(&t.ordered_fills).chain(&t.drains);
     let mut filled = t.fills.iter().chain(&t.ordered_fills);
     let unfenced =
@@ -531,6 +534,23 @@ fn visit(module: &mut Module, op: Op, t: &Touches, last: Option<Op>, state: &mut
         add(&mut state.just_loaded, r);
     }
     barrier
+}
+
+/// Whether the waits for copies to global memory that stand behind the last barrier may stand before it, so that it tells the other threads: they do then. Copies that
+/// began behind it must not be among those that a wait counts.
+fn wait_earlier(module: &mut Module, op: Op, last: Option<Op>, state: &mut State) -> bool {
+    let Some(last) = last.filter(|_| !state.on_trial) else { return false };
+    let between = || std::iter::successors(module.next_op(last), |&op| module.next_op(op)).take_while(|&at| at != op);
+    let waits: Vec<Op> = between().filter(|&op| ttng::TmaStoreWait::cast(module, op).is_some()).collect();
+    let Some(&latest) = waits.last() else { return false };
+    if between().take_while(|&op| op != latest).any(|op| !touches(module, op).drained().is_empty()) {
+        return false;
+    }
+    for wait in waits {
+        module.move_before(wait, last);
+    }
+    state.drained.clear();
+    true
 }
 
 /// How many copies to global memory the kernel lets be under way, where it says so.

@@ -24,6 +24,8 @@ pub(super) struct State {
     pub dots: Dots,
     /// Read by TMA copies to global memory that may be under way; as `dots`.
     pub drains: Drains,
+    /// Read by TMA copies to global memory that were waited for since the last barrier.
+    pub drained: Vec<Range>,
     /// Written by ordinary stores, and by asynchronous copies that were waited for, since the last proxy fence.
     pub unfenced: Vec<Range>,
     /// Loaded by threads since the last proxy fence.
@@ -62,7 +64,7 @@ impl State {
     /// Whether any of these may want a barrier or a fence for what has been touched.
     pub fn concerns(&self, mut all: impl Iterator<Item = Touches>) -> bool {
         let pending =
-            [&self.reads, &self.slot_reads, &self.writes, &self.ended, &self.unfenced, &self.loaded];
+            [&self.reads, &self.slot_reads, &self.drained, &self.writes, &self.ended, &self.unfenced, &self.loaded];
         let own = self.own.iter().map(|o| o.0);
         let pending: Vec<Range> = pending.into_iter().flatten().copied().chain(own).collect();
         !pending.is_empty() && all.any(|t| t.ranges().any(|r| overlaps(&pending, r)))
@@ -97,13 +99,14 @@ impl State {
     /// A wait leaves at most so many groups of copies to global memory: a barrier must tell the other threads.
     pub fn end_drains(&mut self, pendings: u32) {
         for r in self.drains.end(pendings) {
-            add(&mut self.reads, r);
+            add(&mut self.drained, r);
         }
     }
 
     pub fn settle(&mut self) {
         self.reads.clear();
         self.slot_reads.clear();
+        self.drained.clear();
         self.writes.clear();
         self.own.clear();
         self.ended.clear();
@@ -121,6 +124,7 @@ impl State {
         for (mine, theirs) in [
             (&mut self.reads, &other.reads),
             (&mut self.slot_reads, &other.slot_reads),
+            (&mut self.drained, &other.drained),
             (&mut self.writes, &other.writes),
             (&mut self.ended, &other.ended),
             (&mut self.copies, &other.copies),
