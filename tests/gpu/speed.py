@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
 import timing
 from peers import about, load, load_for_triton
-from results import OURS, TRITON, Record, Result, line
+from results import OURS, TRITON, Record, Result
 from tolerance import close, eps
 
 BATCH, HEADS, LENGTH = 4, 16, 4096
@@ -164,63 +164,95 @@ def persistent_product(a, b, c, programs, made, warp_specialize, module, **confi
     module.persistent_matmul(a, b, c, programs=programs, made=made, warp_specialize=warp_specialize, **config)  # fmt: skip
 
 
+def of(configs: tuple, **more) -> list[dict]:
+    """Configurations as keyword arguments, from (block, warps, stages)."""
+    return [{"block": b, "num_warps": w, "num_stages": s} | more for b, w, s in configs]
+
+
+DKDV = (((64, 128), 8, 2), ((64, 128), 8, 3), ((32, 128), 8, 3), ((32, 128), 4, 3), ((64, 64), 4, 2), ((64, 64), 4, 3),
+        ((32, 64), 4, 3), ((128, 128), 8, 1), ((32, 128), 4, 5), ((16, 128), 4, 3))  # fmt: skip
+DQ = (((128, 64), 8, 2), ((128, 64), 8, 3), ((128, 32), 8, 3), ((128, 128), 8, 2), ((64, 64), 4, 2), ((64, 64), 4, 3),
+      ((64, 32), 4, 3), ((128, 64), 4, 2), ((128, 32), 4, 5), ((128, 32), 4, 3))  # fmt: skip
+ONE = (((64, 128), 8, 2), ((64, 128), 8, 3), ((64, 64), 4, 2), ((64, 64), 4, 3), ((128, 128), 8, 2))
+
+
+class Backward:
+    """Operands and exact results of attention's backward pass, and its forms as runs that take turns."""
+
+    def __init__(self, d: int, causal: bool):
+        self.causal, self.shape = causal, shape_of(d, causal)
+        self.dot = forward_amount(d, causal) / 2
+        self.q, self.k, self.v, self.do = operands(d, 4)
+        o, self.lse = exact_attention(self.q, self.k, self.v, causal)
+        self.o = o.half()
+        self.want_delta = (self.o.float() * self.do).sum(-1)
+        self.wanted = exact_backward(self.q, self.k, self.v, self.do, self.lse, self.want_delta, causal)
+        self.delta, self.sums = torch.empty_like(self.lse), torch.empty_like(o)
+        self.dq, self.dk, self.dv = (torch.empty_like(self.q) for _ in range(3))
+
+    def error(self, *names: str) -> float:
+        """The largest of these results. Probabilities and their gradients are rounded to fp16 before the products."""
+        wanted = dict(zip(("dq", "dk", "dv"), self.wanted))
+        return max(close(getattr(self, name), wanted[name], 4 * eps(torch.float16)) for name in names)
+
+    def rows(self):
+        return self.q, self.k, self.v, self.do, self.lse, self.delta
+
+    def run_delta(self, m, **c):
+        m.delta(self.o, self.do, self.delta, **c)
+
+    def run_dkdv(self, m, **c):
+        m.dkdv(*self.rows(), self.dk, self.dv, self.causal, **c)
+
+    def run_dq(self, m, **c):
+        m.dq(*self.rows(), self.dq, self.causal, **c)
+
+    def two_kernels(self, m, delta, dkdv, dq):
+        self.run_delta(m, **delta)
+        self.run_dkdv(m, **dkdv)
+        self.run_dq(m, **dq)
+
+    def one_kernel(self, m, delta, **c):
+        self.run_delta(m, sums=self.sums, **delta)
+        m.all_at_once(*self.rows(), self.sums, self.dk, self.dv, self.causal, **c)
+        m.scaled(self.sums, self.dq)
+
+    def sdpa(self):
+        """Its backward pass."""
+        heads = [x.view(BATCH, HEADS, LENGTH, -1) for x in (self.q, self.k, self.v)]
+        leaves = [x.detach().clone().requires_grad_() for x in heads]
+        o = torch.nn.functional.scaled_dot_product_attention(*leaves, is_causal=self.causal)
+        return lambda: torch.autograd.grad(o, leaves, self.do.view_as(o), retain_graph=True)
+
+
 def backward(record):
-    """Attention backward: each kernel with its best configuration, then all three in turns with SDPA's backward."""
-    name, table = "flash_attention_backward", "attention backward"
+    """Attention backward: each kernel of the form of two with its best configuration, then this form and that of one kernel, with all that belongs to them, in
+    turns with SDPA's backward."""
+    module, table = "flash_attention_backward", "attention backward"
     for d, causal in ((128, False), (128, True), (64, False), (64, True)):
-        q, k, v, do = operands(d, 4)
-        o, lse = exact_attention(q, k, v, causal)
-        rows = o.half()
-        want_delta = (rows.float() * do).sum(-1)
-        wanted = exact_backward(q, k, v, do, lse, want_delta, causal)
-        delta = torch.empty_like(lse)
-        dq, dk, dv = (torch.empty_like(q) for _ in range(3))
-        # Probabilities and their gradients are rounded to fp16 before the products.
-        share = 4 * eps(torch.float16)
-        shape = shape_of(d, causal)
-        dot = forward_amount(d, causal) / 2
+        case = Backward(d, causal)
+
+        def step(what, run, check, configs, amount, unit, outs):
+            return both(record, table, f"{what}, {case.shape}", f"{what} {case.shape}", module, run, check, configs, amount, unit, outs)  # fmt: skip
+
         steps = {
-            "delta": both(record, table, f"delta, {shape}", f"delta {shape}", name, lambda m, **c: m.delta(rows, do, delta, **c),
-                          lambda: close(delta, want_delta),
-                          [{"block": b, "num_warps": w} for b in (16, 32, 64) for w in (2, 4)], 4 * q.numel(), "TB/s", [delta]),
-            "dkdv": both(record, table, f"dk and dv, {shape}", f"dkdv {shape}", name,
-                         lambda m, **c: m.dkdv(q, k, v, do, lse, delta, dk, dv, causal, **c),
-                         lambda: max(close(dk, wanted[1], share), close(dv, wanted[2], share)),
-                         [{"block": b, "num_warps": w, "num_stages": s}
-                          for b, w, s in (((64, 128), 8, 2), ((64, 128), 8, 3), ((32, 128), 8, 3), ((32, 128), 4, 3), ((64, 64), 4, 2),
-                                          ((64, 64), 4, 3), ((32, 64), 4, 3), ((128, 128), 8, 1), ((32, 128), 4, 5), ((16, 128), 4, 3))],
-                         4 * dot, "TFLOP/s", [dk, dv]),
-            "dq": both(record, table, f"dq, {shape}", f"dq {shape}", name,
-                       lambda m, **c: m.dq(q, k, v, do, lse, delta, dq, causal, **c), lambda: close(dq, wanted[0], share),
-                       [{"block": b, "num_warps": w, "num_stages": s}
-                        for b, w, s in (((128, 64), 8, 2), ((128, 64), 8, 3), ((128, 32), 8, 3), ((128, 128), 8, 2), ((64, 64), 4, 2),
-                                        ((64, 64), 4, 3), ((64, 32), 4, 3), ((128, 64), 4, 2), ((128, 32), 4, 5), ((128, 32), 4, 3))],
-                       3 * dot, "TFLOP/s", [dq]),
+            "delta": step("delta", case.run_delta, lambda: close(case.delta, case.want_delta),
+                          [{"block": b, "num_warps": w} for b in (16, 32, 64) for w in (2, 4)], 4 * case.q.numel(), "TB/s", [case.delta]),
+            "dkdv": step("dk and dv", case.run_dkdv, lambda: case.error("dk", "dv"), [*of(DKDV), *of(DKDV, together=True)],
+                         4 * case.dot, "TFLOP/s", [case.dk, case.dv]),
+            "dq": step("dq", case.run_dq, lambda: case.error("dq"), of(DQ), 3 * case.dot, "TFLOP/s", [case.dq]),
         }  # fmt: skip
-        all_three(
-            record, table, shape, name, steps, 5 * dot, (q, k, v, do, rows, lse, delta, dq, dk, dv), causal
-        )
-
-
-def all_three(record, table, shape, name, steps, amount, arrays, causal):
-    """The kernels one after the other with the configurations that they kept, in turns with SDPA."""
-    q, k, v, do, rows, lse, delta, dq, dk, dv = arrays
-    leaves = [x.view(BATCH, HEADS, LENGTH, -1).detach().clone().requires_grad_() for x in (q, k, v)]
-    o = torch.nn.functional.scaled_dot_product_attention(*leaves, is_causal=causal)
-
-    def run(module, who):
-        module.delta(rows, do, delta, **steps["delta"].configs[who])
-        module.dkdv(q, k, v, do, lse, delta, dk, dv, causal, **steps["dkdv"].configs[who])
-        module.dq(q, k, v, do, lse, delta, dq, causal, **steps["dq"].configs[who])
-
-    result = Result(table, f"all three, {shape}", f"attention backward {shape}", "TFLOP/s", amount)
-    try:
-        runs = {OURS: functools.partial(run, load(name), OURS), TRITON: functools.partial(run, load_for_triton(name), TRITON)}  # fmt: skip
-        runs["SDPA"] = lambda: torch.autograd.grad(o, leaves, do.view_as(o), retain_graph=True)
-        result.laps = timing.laps(runs)
-    except Exception as error:
-        result.failed = f"{type(error).__name__} {str(error)[:300]}"
-    print(line(record.run, record.add(result)), flush=True)
+        chosen = {who: {name: result.configs.get(who) for name, result in steps.items()} for who in (OURS, TRITON)}  # fmt: skip
+        two = {who: [configs] if all(configs.values()) else [] for who, configs in chosen.items()}
+        options = itertools.product((False, True), repeat=2)
+        kernels = [c for together, late in options for c in of(ONE, together=together, late=late)]
+        one = {who: [{"delta": configs["delta"] or {}} | c for c in kernels] for who, configs in chosen.items()}  # fmt: skip
+        library = {"SDPA": case.sdpa()}
+        timing.measure_together(record, [
+            choice(table, f"{form}, {case.shape}", f"attention backward {case.shape}", module, run, lambda: case.error("dq", "dk", "dv"),
+                   configs, 5 * case.dot, "TFLOP/s", [case.dq, case.dk, case.dv], library)
+            for form, run, configs in (("two kernels", case.two_kernels, two), ("one kernel", case.one_kernel, one))
+        ])  # fmt: skip
 
 
 def paged(record):
