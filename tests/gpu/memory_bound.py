@@ -192,8 +192,9 @@ def transpose(dtype, rows, cols):
     x = randn(rows, cols, dtype=dtype)
     out = torch.empty(cols, rows, device="cuda", dtype=dtype)
     tiles = ((32, 32), (64, 32), (64, 64), (128, 64), (64, 128))
-    return Case("transpose", lambda m, **c: m.transpose(x, out, **c), lambda: close(out, x.T, 1e-30), [out], 2 * x.nbytes,
-                [{"tile": t, "num_warps": w} for t in tiles for w in (4, 8)])  # fmt: skip
+    configs = [{"tile": t, "num_warps": w} for t in tiles for w in (4, 8)]
+    configs += [{"tile": (128, 128), "num_warps": w} for w in (8, 16)]
+    return Case("transpose", lambda m, **c: m.transpose(x, out, **c), lambda: close(out, x.T, 1e-30), [out], 2 * x.nbytes, configs)  # fmt: skip
 
 
 def argmax(dtype, rows, cols):

@@ -9,6 +9,10 @@
 //! (docs/log/2026-11-26.md). So do kernels whose CTA is so large that two
 //! of them leave a thread fewer registers than one of its tensors and what is computed of it want: the assembler would spill it.
 //!
+//! Without a bound it also begins few of the loads of a kernel that has no loop, and waits for them before it begins the others, if that makes the registers of a
+//! thread 32. Kernels that move tiles and compute little of them, by several loads of a thread, have the bound for that, too. Those that reduce do not gain; narrow
+//! accesses and long arithmetic want the warps that the bound costs (docs/log/2026-11-28.md).
+//!
 //! Why last: it needs the loads and their layouts as they are lowered.
 //!
 //! ```text
@@ -17,8 +21,8 @@
 
 use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::tt;
-use tilewright_ir::flow::is_in_loop;
-use tilewright_ir::{Module, Op, Value};
+use tilewright_ir::flow::{self, is_in_loop};
+use tilewright_ir::{Module, Op, Trait, Value};
 use tilewright_passes::TargetInfo;
 use tilewright_passes::analysis::scratch;
 use tilewright_passes::analysis::tile_layout::{access_width, layout_of};
@@ -40,17 +44,49 @@ pub const PASS: Pass = Pass {
 fn run(module: &mut Module, target: &TargetInfo) {
     let root = module.root();
     let bounded = module.int_attr(root, "ttg.maxnreg").is_some();
+    if bounded {
+        return;
+    }
     let several = |op: &Op| {
         tt::Load::cast(module, *op).is_some_and(|load| {
-            is_in_loop(module, *op) && instructions(module, target, load).is_some_and(|n| n > 1)
+            let instructions = || instructions(module, target, *op, load.result(module));
+            is_in_loop(module, *op) && instructions().is_some_and(|(n, _)| n > 1)
         })
     };
     let scans = |op: &Op| tt::Scan::cast(module, *op).is_some() && is_in_loop(module, *op);
     let ops = module.all_ops(root);
     let loads = ops.iter().any(several) && !ops.iter().any(scans);
-    if !bounded && (loads || is_crowded(module)) {
+    if loads || is_crowded(module) || moves_tiles(module, target, &ops) {
         module.set_i32_attr(root, "ttg.min-ctas-per-sm", 1);
     }
+}
+
+/// Loads of a thread from which on it is worth a bound that they begin together.
+const SEVERAL: usize = 4;
+
+/// Steps of arithmetic from which on an element's take longer than its loads (dropout's random numbers are some hundred).
+const LITTLE: usize = 32;
+
+/// Whether a kernel without loops moves tiles, by several loads of a thread and the widest accesses, and computes little of them.
+fn moves_tiles(module: &Module, target: &TargetInfo, ops: &[Op]) -> bool {
+    let waits =
+        |op: Op| flow::is_loop(module, op) || reduces(module, op) || tt::Dot::cast(module, op).is_some();
+    let loaded = |&op: &Op| Some((op, tt::Load::cast(module, op)?.result(module)));
+    let stored = |&op: &Op| Some((op, tt::Store::cast(module, op)?.value(module)));
+    let of_thread = |(op, tile)| instructions(module, target, op, tile).filter(|(n, _)| *n > 1);
+    let loads: Vec<(Op, Value)> = ops.iter().filter_map(loaded).collect();
+    let elements = |v: Value| layout_of(module, v).map_or(0, |layout| layout.num_registers());
+    let of_tile = loads.iter().map(|(_, tile)| elements(*tile)).max().unwrap_or(0);
+    let is_step = |&&op: &&Op| {
+        let is_of_tile = |&v: &Value| elements(v) >= of_tile;
+        module.has_trait(op, Trait::Elementwise) && module.results(op).iter().any(is_of_tile)
+    };
+    let is_wide = |access| of_thread(access).is_none_or(|(_, bytes)| bytes == target.max_vector_bytes);
+    let together: usize = loads.iter().copied().filter_map(of_thread).map(|(n, _)| n).sum();
+    together >= SEVERAL
+        && !ops.iter().any(|&op| waits(op))
+        && loads.into_iter().chain(ops.iter().filter_map(stored)).all(is_wide)
+        && ops.iter().filter(is_step).count() <= LITTLE
 }
 
 /// Whether a thread would have 32 registers, were there two CTAs, and has a tensor that takes half of them, which it keeps while it reduces if it reduces any: what goes
@@ -80,11 +116,10 @@ fn reduces(module: &Module, op: Op) -> bool {
     tt::Reduce::cast(module, op).is_some() || tt::Scan::cast(module, op).is_some()
 }
 
-/// How many instructions of a thread a load of a tile becomes.
-fn instructions(module: &Module, target: &TargetInfo, load: tt::Load) -> Option<usize> {
-    let result = load.result(module);
-    let layout = layout_of(module, result)?;
-    let bits = 8 * scratch::element_bytes(module, module.value_type(result));
-    let (axis, width) = access_width(module, load.0, &layout, bits, target.max_vector_bytes);
-    Some(layout.vector_groups(axis, width)?.len())
+/// How many instructions of a thread an access to a tile becomes, and how many bytes each takes.
+fn instructions(module: &Module, target: &TargetInfo, access: Op, tile: Value) -> Option<(usize, u32)> {
+    let layout = layout_of(module, tile)?;
+    let bits = 8 * scratch::element_bytes(module, module.value_type(tile));
+    let (axis, width) = access_width(module, access, &layout, bits, target.max_vector_bytes);
+    Some((layout.vector_groups(axis, width)?.len(), width * bits / 8))
 }
