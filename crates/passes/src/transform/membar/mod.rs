@@ -540,7 +540,8 @@ fn visit(module: &mut Module, op: Op, t: &Touches, last: Option<Op>, state: &mut
 /// began behind it must not be among those that a wait counts.
 fn wait_earlier(module: &mut Module, op: Op, last: Option<Op>, state: &mut State) -> bool {
     let Some(last) = last.filter(|_| !state.on_trial) else { return false };
-    let between = || std::iter::successors(module.next_op(last), |&op| module.next_op(op)).take_while(|&at| at != op);
+    let between =
+        || std::iter::successors(module.next_op(last), |&op| module.next_op(op)).take_while(|&at| at != op);
     let waits: Vec<Op> = between().filter(|&op| ttng::TmaStoreWait::cast(module, op).is_some()).collect();
     let Some(&latest) = waits.last() else { return false };
     if between().take_while(|&op| op != latest).any(|op| !touches(module, op).drained().is_empty()) {

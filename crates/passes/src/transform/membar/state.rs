@@ -63,8 +63,15 @@ impl State {
 
     /// Whether any of these may want a barrier or a fence for what has been touched.
     pub fn concerns(&self, mut all: impl Iterator<Item = Touches>) -> bool {
-        let pending =
-            [&self.reads, &self.slot_reads, &self.drained, &self.writes, &self.ended, &self.unfenced, &self.loaded];
+        let pending = [
+            &self.reads,
+            &self.slot_reads,
+            &self.drained,
+            &self.writes,
+            &self.ended,
+            &self.unfenced,
+            &self.loaded,
+        ];
         let own = self.own.iter().map(|o| o.0);
         let pending: Vec<Range> = pending.into_iter().flatten().copied().chain(own).collect();
         !pending.is_empty() && all.any(|t| t.ranges().any(|r| overlaps(&pending, r)))

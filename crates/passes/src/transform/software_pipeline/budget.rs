@@ -45,9 +45,7 @@ pub fn alive_bytes(module: &Module, l: Op) -> u32 {
 
 fn alive(module: &Module, l: Op) -> impl Iterator<Item = ttg::LocalAlloc> {
     let allocs = module.all_ops(module.root()).into_iter();
-    allocs
-        .filter_map(|op| ttg::LocalAlloc::cast(module, op))
-        .filter(move |&a| is_alive(module, l, a))
+    allocs.filter_map(|op| ttg::LocalAlloc::cast(module, op)).filter(move |&a| is_alive(module, l, a))
 }
 
 /// Bytes that the loop may want beside its buffers: the largest scratch, mbarriers, and what alignment costs.
