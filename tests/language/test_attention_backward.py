@@ -1,5 +1,6 @@
 """Two chained products a loop, each tile read by two of them, once as it is and once transposed."""
 
+import flash_attention_backward as example
 import numpy as np
 import pytest
 
@@ -42,3 +43,20 @@ def test_attention_backward(device, num_warps, num_stages):
     ds = p * (v @ do.T - delta)
     np.testing.assert_allclose(device.numpy(dv), p @ do, rtol=1e-2, atol=2e-2)
     np.testing.assert_allclose(device.numpy(dk), ds @ q, rtol=1e-2, atol=2e-2)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("together,late,num_stages", [(False, False, 2), (True, False, 3), (True, True, 2), (False, True, 3)])  # fmt: skip
+def test_all_gradients_by_one_kernel(device, causal, together, late, num_stages):
+    """In blocks that GPUs get: dq's share of each iteration is under way to memory while the next ones compute."""
+    rng = np.random.default_rng(1)
+    q, k, v, do = (rng.standard_normal((2, 384, 64)).astype(np.float16) for _ in range(4))
+    o, lse, *want = example.reference(q, k, v, do, causal)
+    delta, sums = device.empty(lse.shape, np.float32), device.empty(q.shape, np.float32)
+    grads = [device.empty(q.shape, np.float16) for _ in want]
+    q, k, v, o, do = (device.array(x.astype(np.float16)) for x in (q, k, v, o, do))
+    example.delta(o, do, delta, sums)
+    example.all_at_once(q, k, v, do, device.array(lse.astype(np.float32)), delta, sums, *grads[1:], causal, (64, 128), together,
+                        late, num_warps=8, num_stages=num_stages)  # fmt: skip
+    example.scaled(sums, grads[0])
+    example.close(device, grads, want)
