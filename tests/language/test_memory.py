@@ -492,3 +492,24 @@ def test_quotients_by_negative_numbers(device):
     out = device.empty(256, np.float32)
     quotients_kernel[(1,)](device.array(x), out, -8, N=256)
     np.testing.assert_array_equal(device.numpy(out), x[np.fmod(np.arange(256) - 16, 16) + 32])
+
+
+@triton.jit
+def hints_kernel(x_ptr, out_ptr, N: tl.constexpr, LOAD: tl.constexpr, STORE: tl.constexpr, POLICY: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.load(x_ptr + i, cache_modifier=LOAD, eviction_policy=POLICY)
+    tl.store(out_ptr + i, x, cache_modifier=STORE, eviction_policy=POLICY)
+
+
+@pytest.mark.parametrize("policy", ["", "evict_first", "evict_last"])
+@pytest.mark.parametrize("load, store", [("", ""), (".ca", ".wb"), (".cg", ".cg"), (".cv", ".cs"), (".ca", ".wt")])
+def test_hints_to_caches_are_assembled(load, store, policy):
+    # PTX has one of them in an access, and priorities in L1 from 7.4 on. (The assembler runs where it is installed.)
+    x = np.zeros(64, np.float32)
+    for target in "cuda:80", "cuda:90":
+        args = (x, x.copy(), 64, load, store, policy)
+        ptx = hints_kernel.warmup(*args, grid=(1,), num_warps=1, target=target).asm["ptx"]
+        for name, cache, usual in ("ld", load, ".ca"), ("st", store, ".wb"):
+            priority = f".L1::{policy}" if policy and cache in ("", usual) else cache
+            assert f"{name}.global{priority}.v2" in ptx or f"{name}.global{priority}.b64" in ptx
+        assert float(ptx.split(".version ")[1].split()[0]) >= (7.4 if ".L1::" in ptx else 7.0)

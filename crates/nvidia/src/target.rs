@@ -347,9 +347,10 @@ impl Target {
     /// The lowest PTX ISA version, of those that LLVM knows, that has the target and these instructions of inline assembly (PTX
     /// ISA, "Release Notes"): the driver's own compiler, the fallback where there is no `ptxas`, takes no newer PTX than itself.
     pub fn ptx_feature<'a>(self, mut inline: impl Iterator<Item = &'a str>) -> &'static str {
-        const VERSIONS: [(u32, &str); 7] = [
+        const VERSIONS: [(u32, &str); 8] = [
             (70, "+ptx70"),
             (71, "+ptx71"),
+            (74, "+ptx74"),
             (75, "+ptx75"),
             (78, "+ptx78"),
             (80, "+ptx80"),
@@ -383,6 +384,9 @@ impl Target {
             81
         } else if ignores {
             75
+        } else if instruction.contains(".L1::") {
+            // What L1 keeps.
+            74
         } else if mbarrier {
             71
         } else {
@@ -436,6 +440,7 @@ mod tests {
         assert_eq!(version(80, &[copy]), "+ptx70");
         assert_eq!(version(80, &[copy, &masked]), "+ptx75");
         assert_eq!(version(86, &[&masked]), "+ptx75");
+        assert_eq!(version(80, &[copy, "ld.global.L1::evict_last.b32 $0, [$1];"]), "+ptx74");
         assert_eq!(version(89, &[&masked]), "+ptx78");
         let fp8 = "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32";
         assert_eq!(version(90, &[&masked]), "+ptx80");

@@ -49,6 +49,15 @@ fn cache_suffix(cache: tt::CacheModifier, load: bool) -> &'static str {
     }
 }
 
+/// How an access says where it is cached, and what L1 keeps. PTX has it say one of them: what names a cache but the usual one (`.ca`, `.wb`) goes past L1
+/// or has a priority of its own, and the usual one needs no name beside a priority.
+fn hints_suffix(cache: tt::CacheModifier, evict: tt::EvictionPolicy, load: bool) -> &'static str {
+    match (cache_suffix(cache, load), evict_suffix(evict)) {
+        ("" | ".ca" | ".wb", evict) if !evict.is_empty() => evict,
+        (cache, _) => cache,
+    }
+}
+
 fn evict_suffix(evict: tt::EvictionPolicy) -> &'static str {
     match evict {
         tt::EvictionPolicy::Normal => "",
@@ -127,7 +136,7 @@ impl Lower<'_, '_> {
         let modifiers = if hints.volatile {
             ".volatile.global".to_string()
         } else {
-            format!(".global{}{}", cache_suffix(hints.cache, true), evict_suffix(hints.evict))
+            format!(".global{}", hints_suffix(hints.cache, hints.evict, true))
         };
         let mut asm = Asm::default();
         asm.outputs(words.register(), letter(words), words.count);
@@ -194,20 +203,15 @@ impl Lower<'_, '_> {
         cache: tt::CacheModifier,
         evict: tt::EvictionPolicy,
     ) {
-        let cache = cache_suffix(cache, false);
         let whole = words.bits * words.count >= WHOLE_STORE;
-        let evict = match evict {
+        let hints = match hints_suffix(cache, evict, false) {
             // Results are rarely read again by the program that writes them, and L1 has room for what it reads again. (Where it reads nothing again
             // such a store is slower, and so are parts of a sector that several instructions fill: docs/log/2026-11-27.md.)
-            tt::EvictionPolicy::Normal
-                if cache.is_empty() && whole && self.facts().streaming_stores && self.hooks.needs_l1 =>
-            {
-                ".L1::no_allocate"
-            }
-            policy => evict_suffix(policy),
+            "" if whole && self.facts().streaming_stores && self.hooks.needs_l1 => ".L1::no_allocate",
+            hints => hints,
         };
         let (base, offset) = self.split_global(ptr);
-        let space = format!("global{cache}{evict}");
+        let space = format!("global{hints}");
         self.store(&space, (base, 'l', offset), values, words, pred);
     }
 
