@@ -106,37 +106,3 @@ def test_a_kernel_that_is_compiled_for_a_negative_divisor_takes_it(device):
         kernel = sums_kernel.warmup(out, 20, 2, 3, OF="argument", num_warps=1, grid=(6,))
         with pytest.raises(ValueError, match="divides by a number that is negative here"):
             kernel[(6, 1, 1)](out, 20, -1, 3)
-
-
-@triton.jit
-def runs_kernel(out_ptr, x_ptr, divisor):
-    """Runs of 16 elements of a vector that begins at a quotient read one element of x, if that is not negative."""
-    i = tl.program_id(0) // divisor * 16 + tl.arange(0, 64)
-    tl.store(out_ptr + tl.program_id(0) * 64 + tl.arange(0, 64), tl.load(x_ptr + 16 + i // 16))
-
-
-def test_text_says_what_its_code_relies_on(tmp_path, monkeypatch):
-    """Of code whose text was given nothing is compiled anew: a divisor that may not be negative is refused."""
-    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
-    out, x = np.empty((3, 64), np.float32), np.arange(64, dtype=np.float32)
-
-    def runs(divisor):
-        firsts = np.array([[quotient(p, divisor) * 16] for p in range(3)])
-        np.testing.assert_array_equal(out, x[16 + np.trunc((firsts + np.arange(64)) / 16).astype(int)])
-
-    text = runs_kernel[(3,)](out, x, 2, num_warps=1).asm["ttgir"]
-    assert 'ttg.not_negative = [["argument", 2 : i64, 32 : i64]]' in text
-    path = tmp_path / "runs_kernel.ttgir"
-    path.write_text(text)
-    runs_kernel[(3,)](out, x, -1, num_warps=1)
-    runs(-1)
-    runs_kernel[(3,)](out, x, 2, num_warps=1, ir_override=path)
-    runs(2)
-    for more in {}, {"positive_divisors": False}:
-        with pytest.raises(ValueError, match="divides by a number that is negative here"):
-            runs_kernel[(3,)](out, x, -1, num_warps=1, ir_override=path, **more)
-    compiled = triton.compile(str(path))
-    compiled[(3, 1, 1)](out, x, 3)
-    runs(3)
-    with pytest.raises(ValueError, match="divides by a number that is negative here"):
-        compiled[(3, 1, 1)](out, x, -1)

@@ -495,14 +495,18 @@ def test_quotients_by_negative_numbers(device):
 
 
 @triton.jit
-def hints_kernel(x_ptr, out_ptr, N: tl.constexpr, LOAD: tl.constexpr, STORE: tl.constexpr, POLICY: tl.constexpr):
+def hints_kernel(
+    x_ptr, out_ptr, N: tl.constexpr, LOAD: tl.constexpr, STORE: tl.constexpr, POLICY: tl.constexpr
+):
     i = tl.arange(0, N)
     x = tl.load(x_ptr + i, cache_modifier=LOAD, eviction_policy=POLICY)
     tl.store(out_ptr + i, x, cache_modifier=STORE, eviction_policy=POLICY)
 
 
 @pytest.mark.parametrize("policy", ["", "evict_first", "evict_last"])
-@pytest.mark.parametrize("load, store", [("", ""), (".ca", ".wb"), (".cg", ".cg"), (".cv", ".cs"), (".ca", ".wt")])
+@pytest.mark.parametrize(
+    "load, store", [("", ""), (".ca", ".wb"), (".cg", ".cg"), (".cv", ".cs"), (".ca", ".wt")]
+)
 def test_hints_to_caches_are_assembled(load, store, policy):
     # PTX has one of them in an access, and priorities in L1 from 7.4 on. (The assembler runs where it is installed.)
     x = np.zeros(64, np.float32)

@@ -63,3 +63,22 @@ def test_what_the_kernel_prints_reaches_python(capsys):
 
     printing[(1,)](7, num_warps=1)
     assert "n: 7" in capsys.readouterr().out
+
+
+@triton.jit
+def corner_kernel(x_ptr, y_ptr, m, stride):
+    x = tl.make_tensor_descriptor(x_ptr, [m, 64], [stride, 1], [16, 16])
+    y = tl.make_tensor_descriptor(y_ptr, [16, 16], [16, 1], [16, 16])
+    y.store([0, 0], x.load([0, 0]))
+
+
+def test_what_no_tensor_map_can_have_is_reported_with_the_argument(monkeypatch):
+    """Of descriptors that the kernel makes from its arguments the launch makes the maps: as the driver would refuse them."""
+    monkeypatch.setenv("TILEWRIGHT_TARGET", "cuda:90")
+    x, y = np.ones((40, 64), np.float16), np.zeros((16, 16), np.float16)
+    corner_kernel[(1,)](x, y, 40, 64)
+    assert (y == 1).all()
+    for stride in -64, 1 << 39:
+        says = r"descriptor of argument 'x_ptr' has a stride of .* below 2\^40"
+        with pytest.raises(triton.TilewrightError, match=says):
+            corner_kernel[(1,)](x, y, 40, stride)

@@ -384,8 +384,10 @@ impl Target {
             81
         } else if ignores {
             75
-        } else if instruction.contains(".L1::") {
-            // What L1 keeps.
+        } else if ["szext.", "bmsk."].iter().any(|name| instruction.contains(name)) {
+            78
+        } else if [".L1::", ".L2::"].iter().any(|level| instruction.contains(level)) {
+            // What caches keep.
             74
         } else if mbarrier {
             71
@@ -440,6 +442,9 @@ mod tests {
         assert_eq!(version(80, &[copy]), "+ptx70");
         assert_eq!(version(80, &[copy, &masked]), "+ptx75");
         assert_eq!(version(86, &[&masked]), "+ptx75");
+        // What kernels bring themselves, too.
+        assert_eq!(version(80, &["createpolicy.fractional.L2::evict_last.b64 $0, 1.0;"]), "+ptx74");
+        assert_eq!(version(80, &["bmsk.clamp.b32 $0, $1, $2;"]), "+ptx78");
         assert_eq!(version(80, &[copy, "ld.global.L1::evict_last.b32 $0, [$1];"]), "+ptx74");
         assert_eq!(version(89, &[&masked]), "+ptx78");
         let fp8 = "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32";

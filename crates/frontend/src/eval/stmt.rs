@@ -260,6 +260,11 @@ impl Evaluator<'_> {
                     Expr::List(t) => &t.elts,
                     _ => &[],
                 };
+                if let Some(rest) = targets.iter().find(|target| target.is_starred_expr()) {
+                    self.range = rest.range();
+                    let what = "`*` before a name that is assigned";
+                    return Err(self.unsupported(what, "unpack a slice: a, b = t[0], t[1:]"));
+                }
                 self.range = target.range();
                 let Value::Tuple(tuple) = &value else {
                     return Err(self.error(format!("cannot unpack {value} into {} names", targets.len())));
