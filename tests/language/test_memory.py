@@ -517,3 +517,31 @@ def test_hints_to_caches_are_assembled(load, store, policy):
             priority = f".L1::{policy}" if policy and cache in ("", usual) else cache
             assert f"{name}.global{priority}.v2" in ptx or f"{name}.global{priority}.b64" in ptx
         assert float(ptx.split(".version ")[1].split()[0]) >= (7.4 if ".L1::" in ptx else 7.0)
+
+
+@triton.jit
+def masked_load_kernel(x_ptr, seen_ptr, unseen_ptr, n, m, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    mask = i < n
+    x = tl.load(x_ptr + i, mask=mask)
+    tl.store(seen_ptr + i, x * 2, mask=i < m)
+    y = tl.load(x_ptr + BLOCK + i, mask=mask, other=7.0)
+    tl.store(unseen_ptr + i, y * y + y, mask=mask)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32])
+@pytest.mark.parametrize("block, warps", [(1000, 4), (1024, 8), (96, 1), (2048, 4)])
+def test_what_a_mask_leaves_out(device, block, warps, dtype):
+    """It is zero where another mask stores it. What is stored under the load's mask needs no value elsewhere."""
+    x = np.random.default_rng(0).integers(-20, 20, 2 * block).astype(dtype)
+    n, m = block - 48, block - 16
+    seen, unseen = device.array(np.full(block, 3, dtype)), device.array(np.full(block, 3, dtype))
+    kernel = masked_load_kernel[(1,)](device.array(x), seen, unseen, n, m, BLOCK=block, num_warps=warps)
+    at = np.arange(block)
+    first, second = x[:block], x[block:]
+    np.testing.assert_array_equal(device.numpy(seen), np.where(at < n, 2 * first, np.where(at < m, 0, 3)))
+    np.testing.assert_array_equal(device.numpy(unseen), np.where(at < n, second * second + second, 3))
+    if device.backend != "interp" and block == 1024:
+        loads = [line for line in kernel.asm["ptx"].splitlines() if "ld.global" in line]
+        written = [line.count("mov.b") for line in loads]
+        assert written.count(0) == len(loads) // 2 and len(loads) > 1

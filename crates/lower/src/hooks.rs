@@ -67,6 +67,8 @@ pub struct LoadHints {
     pub evict: tt::EvictionPolicy,
     /// Whether it should begin when it can, whatever registers that takes: there is nothing else to wait with.
     pub early: bool,
+    /// Whether nobody sees what it gives where its predicate does not hold.
+    pub unseen: bool,
 }
 
 /// fp32 functions that hardware approximates, to about 2 ulp.

@@ -6,8 +6,13 @@ use tilewright_ir::flow::is_in_loop;
 use tilewright_layout::TileLayout;
 use tilewright_llvm::{Scalar, Space, Ty, Value};
 use tilewright_passes::analysis::tile_layout::access_width;
+use tilewright_passes::analysis::unseen;
 
 use crate::{Hooks, LoadHints, Lower, Result, WordValues, Words, int_of, memory_bits};
+
+/// Loads of whole words that a thread makes of a tile, up to which what masks leave out is left alone where nobody sees it: of more the assembler, which begins them at
+/// once, would keep all.
+const UNSEEN: usize = 2;
 
 impl<H: Hooks> Lower<'_, H> {
     /// The width of a tensor access in elements and the axis it runs along.
@@ -71,8 +76,13 @@ impl<H: Hooks> Lower<'_, H> {
         let ptrs = self.regs(op.ptr(m))?;
         let mask = op.mask(m).map(|v| self.regs(v)).transpose()?;
         let other = op.other(m).map(|v| self.regs(v)).transpose()?;
-        let mut hints =
-            LoadHints { volatile: op.is_volatile(m), cache: op.cache(m), evict: op.evict(m), early: false };
+        let mut hints = LoadHints {
+            volatile: op.is_volatile(m),
+            cache: op.cache(m),
+            evict: op.evict(m),
+            early: false,
+            unseen: false,
+        };
         if !m.is_tensor(self.value_ty(result)) {
             let words = Words::of(1, bits);
             let pred = mask.map(|p| p[0]);
@@ -90,7 +100,10 @@ impl<H: Hooks> Lower<'_, H> {
             .vector_groups(axis, width)
             .ok_or_else(|| self.error("internal: the layout has no vectors of the promised width"))?;
         // A thread that loads once has nothing else to wait with, so that its load should begin when it can.
-        hints.early = groups.len() == 1 && !is_in_loop(m, self.op);
+        let in_loop = is_in_loop(m, self.op);
+        hints.early = groups.len() == 1 && !in_loop;
+        let whole = words.bits == 32 && groups.len() <= UNSEEN;
+        hints.unseen = whole && !in_loop && unseen::is_unseen(m, op);
         // All loads first: what unpacks a word would stand between them, and the assembler keeps to the order it sees.
         let mut all = Vec::with_capacity(groups.len());
         for group in &groups {

@@ -121,8 +121,8 @@ fn results(count: u32) -> String {
 }
 
 impl Lower<'_, '_> {
-    /// One global load of `words`, where `pred` holds; elsewhere the words are those of `other`, or zero. [`LoadHints::early`]: these
-    /// are written behind the load. The assembler moves a load towards its first use if they stand before it, which saves
+    /// One global load of `words`, where `pred` holds; elsewhere the words are those of `other`, or zero, unless nobody sees them. [`LoadHints::early`]:
+    /// these are written behind the load. The assembler moves a load towards its first use if they stand before it, which saves
     /// registers, and selects between them and what came if they stand behind, which takes instructions.
     pub fn load_global(
         &mut self,
@@ -148,7 +148,7 @@ impl Lower<'_, '_> {
             let p = asm.arg(pred, 'b');
             let condition = if early { format!("@!{p} ") } else { String::new() };
             let word_bits = words.bits.max(16);
-            for i in 0..words.count {
+            for i in (0..words.count).filter(|_| !hints.unseen) {
                 let value = match other.map(|values| values[i as usize]) {
                     Some(v) if self.b.as_const(v).is_some() => asm.arg(v, 'n'),
                     Some(v) => asm.arg(v, letter(words)),

@@ -18,4 +18,5 @@ pub mod scope;
 pub mod scratch;
 pub mod sign;
 pub mod tile_layout;
+pub mod unseen;
 pub mod waiting;
