@@ -60,7 +60,7 @@ fn half_map(rows: u32, columns: u32, rows_of_box: u32) -> sim::TensorMap {
         address: 0,
         element: sim::Element::F16,
         element_strides: vec![1, 1],
-        dims: vec![columns, rows],
+        dims: vec![columns.into(), rows.into()],
         strides: vec![u64::from(columns * 2)],
         box_dims: vec![64, rows_of_box],
         swizzle: sim::Swizzle::B128,

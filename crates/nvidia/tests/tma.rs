@@ -32,7 +32,7 @@ fn map(dims: [u32; 2], elem: u32, block: [u32; 2], swizzle: sim::Swizzle) -> sim
         address: 0,
         element,
         element_strides: vec![1, 1],
-        dims: vec![dims[1], dims[0]],
+        dims: vec![dims[1].into(), dims[0].into()],
         strides: vec![u64::from(dims[1] * elem)],
         box_dims: vec![block[1], block[0]],
         swizzle,

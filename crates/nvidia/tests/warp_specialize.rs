@@ -181,7 +181,7 @@ fn half_map(rows: u32, columns: u32, block: [u32; 2]) -> sim::TensorMap {
         address: 0,
         element: sim::Element::F16,
         element_strides: vec![1, 1],
-        dims: vec![columns, rows],
+        dims: vec![columns.into(), rows.into()],
         strides: vec![u64::from(columns * 2)],
         box_dims: vec![block[1], block[0]],
         swizzle: sim::Swizzle::B128,
