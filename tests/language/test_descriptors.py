@@ -432,23 +432,6 @@ def test_the_host_checks_descriptors():
         TensorDescriptor("x", [8, 8], [8, 1], [8, 8])
 
 
-def test_what_no_tensor_map_can_have_is_reported_with_the_argument(monkeypatch):
-    """Of descriptors that the kernel makes from its arguments the launch makes the maps: as the driver would refuse them."""
-    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
-    monkeypatch.setenv("TILEWRIGHT_TARGET", "cuda:90")
-    x, y = np.ones((40, 64), np.float16), np.empty((16, 16), np.float16)
-
-    def copies(base, m, stride):
-        copy_made[(1,)](base, y, m, 64, stride, 0, 0, 8, 16, 16, "zero")
-
-    copies(x, 40, 64)
-    for stride in -64, 1 << 39:
-        with pytest.raises(
-            triton.TilewrightError, match=r"descriptor of argument 'x_ptr' has a stride of .* below 2\^40"
-        ):
-            copies(x, 40, stride)
-
-
 def test_the_block_of_a_descriptor_may_be_set_until_the_launch(device):
     """Hooks of configurations set it; what stands there before may be too small."""
 
