@@ -122,7 +122,7 @@ def table(cases: Cases) -> list[str]:
         best = run.best_of_triton(r)
         row = [case, number(r.rate(OURS))]
         for who in others:
-            row.append(number(r.rate(who)))
+            row.append(number(run.rate(r, who)))
             if who == TRITON and several:
                 row.append(number(best.rate(TRITON)) if best else "")
             ratio = run.ratio(r, who) if who == TRITON or who in r.laps else math.nan
@@ -358,8 +358,9 @@ def claims(found: dict) -> str:
             ("memory-bound", "memory-bound kernels"),
         ):
             # Of the backward pass what counts is the whole.
-            whole = name != "attention backward"
-            cases = {case: of for case, of in tables.get(name, {}).items() if whole or case.startswith("all")}
+            parts_of = name == "attention backward"
+            cases = {case: of for case, of in tables.get(name, {}).items()
+                     if not parts_of or case.startswith(("two kernels", "all three"))}  # fmt: skip
             if of := ratios(cases, TRITON).values():
                 median = statistics.median(of)
                 parts.append(f"{what} {median:.2f} ({min(of):.2f} to {max(of):.2f}, {len(of)} cases)")

@@ -100,18 +100,31 @@ class Run:
         others = [r for r in self.results if r.problem == result.problem and TRITON in r.laps and r.amount]
         return min(others, key=lambda r: r.ms(TRITON) / r.amount, default=None)
 
+    def laps(self, result: Result, who: str) -> list[float]:
+        """The times of every round; of a library that took a turn beside each of several sources of the problem, the means of its turns of a round."""
+        beside = [result]
+        if result.together and who not in (OURS, TRITON):
+            beside = [r for r in self.results if r.problem == result.problem and r.together and who in r.laps]
+        return [statistics.fmean(turns) for turns in zip(*(r.laps.get(who, []) for r in beside))]
+
     def rounds(self, result: Result, who: str) -> list[float]:
         """How many times as fast as the competitor we are in each round; as Triton at its best for the problem, whose source may be another. Nothing where
         they did not take turns."""
-        theirs = self.best_of_triton(result) if who == TRITON and result.amount else result
-        if theirs is None or OURS not in result.laps or who not in theirs.laps:
+        best = self.best_of_triton(result) if who == TRITON and result.amount else result
+        if best is None or OURS not in result.laps or who not in best.laps:
             return []
-        if theirs is not result and not (theirs.together and result.together):
+        if best is not result and not (best.together and result.together):
             return []
-        if len(theirs.laps[who]) != len(result.laps[OURS]):
+        theirs, ours = self.laps(best, who), result.laps[OURS]
+        if len(theirs) != len(ours):
             return []
-        share = result.amount / theirs.amount if theirs is not result else 1.0
-        return [ratio * share for ratio in by_round(theirs.laps[who], result.laps[OURS])]
+        share = result.amount / best.amount if best is not result else 1.0
+        return [ratio * share for ratio in by_round(theirs, ours)]
+
+    def rate(self, result: Result, who: str) -> float:
+        """In the result's ``unit``; NaN for one that did not take part."""
+        laps = self.laps(result, who)
+        return result.amount / statistics.median(laps) * 1e-9 if laps else math.nan
 
     def ratio(self, result: Result, who: str) -> float:
         """How many times as fast as the competitor we are; of Triton, as the best that it has for the problem."""

@@ -6,6 +6,7 @@ another say little. How the results are kept says ``tests/bench/results.py``.
 
 import contextvars
 import functools
+import random
 import statistics
 import subprocess
 import sys
@@ -123,12 +124,14 @@ def over_copies(laps: dict[tuple, list[float]]) -> dict[Hashable, list[float]]:
 def in_turns(
     competitors: dict[Hashable, Any], rounds: int, lap: Callable[[Any], float]
 ) -> dict[Hashable, list[float]]:
-    """What ``lap`` gives for each competitor in every round; each round begins with the next one."""
+    """What ``lap`` gives for each competitor in every round. Each round has an order of its own, the same in every run: at a card's power limit who comes behind one
+    that takes less power finds a higher clock, by up to 7 hundredths."""
     times = {name: [] for name in competitors}
     names = list(competitors)
-    for first in range(rounds):
-        for k in range(len(names)):
-            name = names[(first + k) % len(names)]
+    order = random.Random(0)
+    for _ in range(rounds):
+        order.shuffle(names)
+        for name in names:
             times[name].append(lap(competitors[name]))
     return times
 

@@ -72,6 +72,18 @@ def test_sources_in_the_same_rounds_are_compared_round_by_round():
     assert results.Run(ABOUT, [apart, best]).rounds(apart, "Triton") == []
 
 
+def test_a_library_beside_several_sources_has_the_mean_of_its_turns():
+    one, two = (result(name, "one", [1.0] * 9, [1.0] * 9, together=True) for name in ("one", "two"))
+    for case, times in (one, [1.0] * 9), (two, [3.0] * 9):
+        case.laps["SDPA"] = times
+    run = results.Run(ABOUT, [one, two])
+    assert [run.ratio(case, "SDPA") for case in (one, two)] == [2.0, 2.0]
+    assert run.rate(one, "SDPA") == pytest.approx(0.5)
+    apart = result("apart", "other", [1.0] * 9, [1.0] * 9)
+    apart.laps["SDPA"] = [3.0] * 9
+    assert results.Run(ABOUT, [apart]).ratio(apart, "SDPA") == 3.0
+
+
 def test_a_ratio_near_its_floor_stands_with_its_range(tmp_path):
     record = results.Record(tmp_path / "2026-01-01-h100.json", ABOUT)
     slower = [1.01, 1.02, 1.03, 1.01, 1.02, 1.03, 1.01, 1.02, 1.03]
