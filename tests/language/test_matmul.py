@@ -207,6 +207,19 @@ def divided_kernel(
     tl.store(out_ptr + rows[:, None] * N + columns[None, :], acc)
 
 
+@pytest.mark.parametrize("rows", [40, 0, -1])
+def test_a_matrix_without_rows(device, monkeypatch, rows):
+    # There is no tensor map of it: the launch takes a kernel whose threads load, under masks of which none holds.
+    if device.backend == "ptxsim":
+        monkeypatch.setenv("TILEWRIGHT_TARGET", "cuda:90")
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-4, 5, (64, 64)).astype(np.float16) for _ in range(2))
+    out = device.empty((64, 64), np.float32)
+    divided_kernel[(1,)](device.array(a), device.array(b), out, rows, 64, 64, 1, BM=64, BN=64, BK=32)
+    want = np.where(np.arange(64)[:, None] < rows, a.astype(np.float32) @ b.astype(np.float32), 0)
+    np.testing.assert_array_equal(device.numpy(out), want)
+
+
 @pytest.mark.parametrize("divisor", [1, 2, -1])
 def test_tiles_in_front_of_a_pointer_by_a_negative_divisor(device, divisor):
     # Blocks by TMA would read zeros there: the launch sees that the divisor is negative, and takes a kernel that loads by threads.

@@ -39,13 +39,15 @@ pub fn own_maps(kernel: &CompiledKernel) -> usize {
     kernel.code.artifact.metadata.tensor_maps.iter().filter(|map| map.made).count()
 }
 
-/// Whether the launch can make the maps of the kernel's own descriptors for these arguments.
+/// Whether the launch can make the maps of the kernel's own descriptors for these arguments. (Code that was raised from pointers copies also where a tensor
+/// has no element, from outside of it, which takes a map.)
 #[inline]
 pub fn are_mappable(kernel: &CompiledKernel, cells: &[u64]) -> bool {
     let maps = &kernel.code.artifact.metadata.tensor_maps;
-    maps.iter()
-        .filter(|map| map.made)
-        .all(|map| map.fault(&map.numbers(cells).collect::<Numbers>()).is_none())
+    maps.iter().filter(|map| map.made).all(|map| {
+        let numbers: Numbers = map.numbers(cells).collect();
+        !map.is_empty(&numbers) && map.fault(&numbers).is_none()
+    })
 }
 
 /// What the driver would refuse, in the names of the program.

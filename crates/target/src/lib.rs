@@ -345,13 +345,18 @@ impl TensorMapParam {
         }
     }
 
+    /// Whether a tensor of these [`numbers`](Self::numbers) has no element: there is no map of it, and none is needed unless something is copied by it.
+    pub fn is_empty(&self, numbers: &[u64]) -> bool {
+        numbers[1..=self.shape.len()].contains(&0)
+    }
+
     /// Why there is no map of a tensor of these [`numbers`](Self::numbers), as one is where it begins and its rows do at multiples of 16 bytes, it has up to
     /// 2^32 elements along each dimension, and less than 2^40 bytes between neighbours, forwards (CUDA driver API, `cuTensorMapEncodeTiled`). One
     /// without elements needs none.
     pub fn fault(&self, numbers: &[u64]) -> Option<String> {
         let (shape, strides) = numbers[1..].split_at(self.shape.len());
         let (_, strides) = strides.split_last().unwrap_or((&1, &[]));
-        if shape.contains(&0) {
+        if self.is_empty(numbers) {
             return None;
         }
         if !numbers[0].is_multiple_of(16) {
