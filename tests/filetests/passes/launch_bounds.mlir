@@ -228,3 +228,75 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
+// -----
+// What is computed counts, also of smaller tiles than the one that is loaded: 33 steps of half of it.
+// RUN: -launch-bounds
+#blocked = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+// CHECK-NOT: min-ctas-per-sm
+// CHECK: tt.func
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%p: tensor<2048x!tt.ptr<f32>, #blocked>, %a0: tensor<1024xf32, #blocked>) {
+    %x = tt.load %p {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<2048x!tt.ptr<f32>, #blocked>
+    %a1 = arith.mulf %a0, %a0 : tensor<1024xf32, #blocked>
+    %a2 = arith.mulf %a1, %a1 : tensor<1024xf32, #blocked>
+    %a3 = arith.mulf %a2, %a2 : tensor<1024xf32, #blocked>
+    %a4 = arith.mulf %a3, %a3 : tensor<1024xf32, #blocked>
+    %a5 = arith.mulf %a4, %a4 : tensor<1024xf32, #blocked>
+    %a6 = arith.mulf %a5, %a5 : tensor<1024xf32, #blocked>
+    %a7 = arith.mulf %a6, %a6 : tensor<1024xf32, #blocked>
+    %a8 = arith.mulf %a7, %a7 : tensor<1024xf32, #blocked>
+    %a9 = arith.mulf %a8, %a8 : tensor<1024xf32, #blocked>
+    %a10 = arith.mulf %a9, %a9 : tensor<1024xf32, #blocked>
+    %a11 = arith.mulf %a10, %a10 : tensor<1024xf32, #blocked>
+    %a12 = arith.mulf %a11, %a11 : tensor<1024xf32, #blocked>
+    %a13 = arith.mulf %a12, %a12 : tensor<1024xf32, #blocked>
+    %a14 = arith.mulf %a13, %a13 : tensor<1024xf32, #blocked>
+    %a15 = arith.mulf %a14, %a14 : tensor<1024xf32, #blocked>
+    %a16 = arith.mulf %a15, %a15 : tensor<1024xf32, #blocked>
+    %a17 = arith.mulf %a16, %a16 : tensor<1024xf32, #blocked>
+    %a18 = arith.mulf %a17, %a17 : tensor<1024xf32, #blocked>
+    %a19 = arith.mulf %a18, %a18 : tensor<1024xf32, #blocked>
+    %a20 = arith.mulf %a19, %a19 : tensor<1024xf32, #blocked>
+    %a21 = arith.mulf %a20, %a20 : tensor<1024xf32, #blocked>
+    %a22 = arith.mulf %a21, %a21 : tensor<1024xf32, #blocked>
+    %a23 = arith.mulf %a22, %a22 : tensor<1024xf32, #blocked>
+    %a24 = arith.mulf %a23, %a23 : tensor<1024xf32, #blocked>
+    %a25 = arith.mulf %a24, %a24 : tensor<1024xf32, #blocked>
+    %a26 = arith.mulf %a25, %a25 : tensor<1024xf32, #blocked>
+    %a27 = arith.mulf %a26, %a26 : tensor<1024xf32, #blocked>
+    %a28 = arith.mulf %a27, %a27 : tensor<1024xf32, #blocked>
+    %a29 = arith.mulf %a28, %a28 : tensor<1024xf32, #blocked>
+    %a30 = arith.mulf %a29, %a29 : tensor<1024xf32, #blocked>
+    %a31 = arith.mulf %a30, %a30 : tensor<1024xf32, #blocked>
+    %a32 = arith.mulf %a31, %a31 : tensor<1024xf32, #blocked>
+    %a33 = arith.mulf %a32, %a32 : tensor<1024xf32, #blocked>
+    tt.return
+  }
+}
+// -----
+// Half as many of them are little.
+// RUN: -launch-bounds
+#blocked = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+// CHECK: "ttg.min-ctas-per-sm" = 1 : i32
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%p: tensor<2048x!tt.ptr<f32>, #blocked>, %a0: tensor<1024xf32, #blocked>) {
+    %x = tt.load %p {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<2048x!tt.ptr<f32>, #blocked>
+    %a1 = arith.mulf %a0, %a0 : tensor<1024xf32, #blocked>
+    %a2 = arith.mulf %a1, %a1 : tensor<1024xf32, #blocked>
+    %a3 = arith.mulf %a2, %a2 : tensor<1024xf32, #blocked>
+    %a4 = arith.mulf %a3, %a3 : tensor<1024xf32, #blocked>
+    %a5 = arith.mulf %a4, %a4 : tensor<1024xf32, #blocked>
+    %a6 = arith.mulf %a5, %a5 : tensor<1024xf32, #blocked>
+    %a7 = arith.mulf %a6, %a6 : tensor<1024xf32, #blocked>
+    %a8 = arith.mulf %a7, %a7 : tensor<1024xf32, #blocked>
+    %a9 = arith.mulf %a8, %a8 : tensor<1024xf32, #blocked>
+    %a10 = arith.mulf %a9, %a9 : tensor<1024xf32, #blocked>
+    %a11 = arith.mulf %a10, %a10 : tensor<1024xf32, #blocked>
+    %a12 = arith.mulf %a11, %a11 : tensor<1024xf32, #blocked>
+    %a13 = arith.mulf %a12, %a12 : tensor<1024xf32, #blocked>
+    %a14 = arith.mulf %a13, %a13 : tensor<1024xf32, #blocked>
+    %a15 = arith.mulf %a14, %a14 : tensor<1024xf32, #blocked>
+    %a16 = arith.mulf %a15, %a15 : tensor<1024xf32, #blocked>
+    tt.return
+  }
+}

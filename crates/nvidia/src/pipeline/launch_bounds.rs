@@ -64,10 +64,12 @@ fn run(module: &mut Module, target: &TargetInfo) {
 /// Loads of a thread from which on it is worth a bound that they begin together.
 const SEVERAL: usize = 4;
 
-/// Steps of arithmetic from which on an element's take longer than its loads (dropout's random numbers are some hundred).
-const LITTLE: usize = 32;
+/// Up to so many steps a thread takes little time for an element that it loads: transposes, gates and rotations take 5 to 7. Random numbers, of which dropout has one an
+/// element, take 79, and 32 where four are made at once: that is longer than their loads.
+const LITTLE: usize = 16;
 
-/// Whether a kernel without loops moves tiles, by several loads of a thread and the widest accesses, and computes little of them.
+/// Whether a kernel without loops moves tiles, by several loads of a thread and the widest accesses, and computes little of them: all that a thread computes counts, of
+/// whatever tiles, against the elements that it loads.
 fn moves_tiles(module: &Module, target: &TargetInfo, ops: &[Op]) -> bool {
     let waits =
         |op: Op| flow::is_loop(module, op) || reduces(module, op) || tt::Dot::cast(module, op).is_some();
@@ -76,17 +78,15 @@ fn moves_tiles(module: &Module, target: &TargetInfo, ops: &[Op]) -> bool {
     let of_thread = |(op, tile)| instructions(module, target, op, tile).filter(|(n, _)| *n > 1);
     let loads: Vec<(Op, Value)> = ops.iter().filter_map(loaded).collect();
     let elements = |v: Value| layout_of(module, v).map_or(0, |layout| layout.num_registers());
-    let of_tile = loads.iter().map(|(_, tile)| elements(*tile)).max().unwrap_or(0);
-    let is_step = |&&op: &&Op| {
-        let is_of_tile = |&v: &Value| elements(v) >= of_tile;
-        module.has_trait(op, Trait::Elementwise) && module.results(op).iter().any(is_of_tile)
-    };
+    let loaded: usize = loads.iter().map(|(_, tile)| elements(*tile) as usize).sum();
+    let steps = ops.iter().filter(|&&op| module.has_trait(op, Trait::Elementwise));
+    let computed: usize = steps.flat_map(|&op| module.results(op)).map(|&v| elements(v) as usize).sum();
     let is_wide = |access| of_thread(access).is_none_or(|(_, bytes)| bytes == target.max_vector_bytes);
     let together: usize = loads.iter().copied().filter_map(of_thread).map(|(n, _)| n).sum();
     together >= SEVERAL
         && !ops.iter().any(|&op| waits(op))
         && loads.into_iter().chain(ops.iter().filter_map(stored)).all(is_wide)
-        && ops.iter().filter(is_step).count() <= LITTLE
+        && computed <= LITTLE * loaded
 }
 
 /// Whether a thread would have 32 registers, were there two CTAs, and has a tensor that takes half of them, which it keeps while it reduces if it reduces any: what goes
