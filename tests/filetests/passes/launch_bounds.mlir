@@ -300,3 +300,30 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
+// -----
+// So many words are registers that other CTAs want.
+// RUN: -launch-bounds
+#blocked = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+// CHECK-NOT: min-ctas-per-sm
+// CHECK: tt.func
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%p: tensor<8192x!tt.ptr<f32>, #blocked>, %q: tensor<8192x!tt.ptr<f32>, #blocked>) {
+    %x = tt.load %p {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<8192x!tt.ptr<f32>, #blocked>
+    %y = tt.load %q {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<8192x!tt.ptr<f32>, #blocked>
+    tt.return
+  }
+}
+// -----
+// A function that the hardware has not is longer than the loads.
+// RUN: -launch-bounds
+#blocked = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+// CHECK-NOT: min-ctas-per-sm
+// CHECK: tt.func
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%p: tensor<2048x!tt.ptr<f32>, #blocked>) {
+    %x = tt.load %p {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<2048x!tt.ptr<f32>, #blocked>
+    %y = math.erf %x : tensor<2048xf32, #blocked>
+    tt.store %p, %y {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<2048x!tt.ptr<f32>, #blocked>
+    tt.return
+  }
+}

@@ -20,9 +20,9 @@
 //! ```
 
 use rustc_hash::FxHashMap;
-use tilewright_ir::dialect::tt;
+use tilewright_ir::dialect::{arith, math, tt};
 use tilewright_ir::flow::{self, is_in_loop};
-use tilewright_ir::{Module, Op, Trait, Value};
+use tilewright_ir::{Module, Op, Opcode, Trait, Type, Value};
 use tilewright_passes::TargetInfo;
 use tilewright_passes::analysis::scratch;
 use tilewright_passes::analysis::tile_layout::{access_width, layout_of};
@@ -68,6 +68,12 @@ const SEVERAL: usize = 4;
 /// element, take 79, and 32 where four are made at once: that is longer than their loads.
 const LITTLE: usize = 16;
 
+/// What a division of integers, a function that is none of the hardware's, and a step in fp64 count.
+const LONG: usize = 40;
+
+/// Words that a thread loads up to which the registers for them leave room for other CTAs, whose loads go on while this one stores: what was measured has as many.
+const MOST: usize = 64;
+
 /// Whether a kernel without loops moves tiles, by several loads of a thread and the widest accesses, and computes little of them: all that a thread computes counts, of
 /// whatever tiles, against the elements that it loads.
 fn moves_tiles(module: &Module, target: &TargetInfo, ops: &[Op]) -> bool {
@@ -79,14 +85,38 @@ fn moves_tiles(module: &Module, target: &TargetInfo, ops: &[Op]) -> bool {
     let loads: Vec<(Op, Value)> = ops.iter().filter_map(loaded).collect();
     let elements = |v: Value| layout_of(module, v).map_or(0, |layout| layout.num_registers());
     let loaded: usize = loads.iter().map(|(_, tile)| elements(*tile) as usize).sum();
+    let words = |&(_, tile): &(Op, Value)| {
+        elements(tile) as usize * scratch::element_bytes(module, module.value_type(tile)) as usize / 4
+    };
     let steps = ops.iter().filter(|&&op| module.has_trait(op, Trait::Elementwise));
-    let computed: usize = steps.flat_map(|&op| module.results(op)).map(|&v| elements(v) as usize).sum();
+    let work = |&op: &Op| {
+        let elements: usize = module.results(op).iter().map(|&v| elements(v) as usize).sum();
+        elements * if is_long(module, op) { LONG } else { 1 }
+    };
+    let computed: usize = steps.map(work).sum();
     let is_wide = |access| of_thread(access).is_none_or(|(_, bytes)| bytes == target.max_vector_bytes);
     let together: usize = loads.iter().copied().filter_map(of_thread).map(|(n, _)| n).sum();
     together >= SEVERAL
+        && loads.iter().map(words).sum::<usize>() <= MOST
         && !ops.iter().any(|&op| waits(op))
         && loads.into_iter().chain(ops.iter().filter_map(stored)).all(is_wide)
         && computed <= LITTLE * loaded
+}
+
+/// Whether an operation on elements is many instructions.
+fn is_long(module: &Module, op: Op) -> bool {
+    use arith::Kind::{Divsi, Divui, Remf, Remsi, Remui};
+    use math::Kind::{Cos, Erf, Sin, Tan, Tanh};
+    use tt::Kind::{ElementwiseInlineAsm, ExternElementwise};
+    let many = matches!(
+        module.opcode(op),
+        Some(
+            Opcode::Arith(Divsi | Divui | Remf | Remsi | Remui)
+                | Opcode::Math(Cos | Erf | Sin | Tan | Tanh)
+                | Opcode::Tt(ElementwiseInlineAsm | ExternElementwise)
+        )
+    );
+    many || module.results(op).iter().any(|&v| module.element_type(module.value_type(v)) == Type::F64)
 }
 
 /// Whether a thread would have 32 registers, were there two CTAs, and has a tensor that takes half of them, which it keeps while it reduces if it reduces any: what goes

@@ -512,8 +512,13 @@ fn visit(module: &mut Module, op: Op, t: &Touches, last: Option<Op>, state: &mut
         add(&mut state.copies, c);
     }
     // (One whose buffers are left alone is a group all the same.)
-    if ttng::WarpGroupDot::cast(module, op).is_some_and(|dot| dot.is_async(module)) {
-        state.dots.begin(&t.dots);
+    if let Some(dot) = ttng::WarpGroupDot::cast(module, op) {
+        if dot.is_async(module) {
+            state.dots.begin(&t.dots);
+        } else {
+            // It waits for itself, and all before end with it.
+            state.end_dots(0);
+        }
     }
     let drained = t.drained();
     if !drained.is_empty() {
@@ -537,14 +542,15 @@ fn visit(module: &mut Module, op: Op, t: &Touches, last: Option<Op>, state: &mut
 }
 
 /// Whether the waits for copies to global memory that stand behind the last barrier may stand before it, so that it tells the other threads: they do then. Copies that
-/// began behind it must not be among those that a wait counts.
+/// began behind it must not be among those that a wait counts, and nothing that takes long may stand between: a barrier costs less than to wait before it.
 fn wait_earlier(module: &mut Module, op: Op, last: Option<Op>, state: &mut State) -> bool {
     let Some(last) = last.filter(|_| !state.on_trial) else { return false };
     let between =
         || std::iter::successors(module.next_op(last), |&op| module.next_op(op)).take_while(|&at| at != op);
     let waits: Vec<Op> = between().filter(|&op| ttng::TmaStoreWait::cast(module, op).is_some()).collect();
     let Some(&latest) = waits.last() else { return false };
-    if between().take_while(|&op| op != latest).any(|op| !touches(module, op).drained().is_empty()) {
+    let in_the_way = |op: Op| !touches(module, op).drained().is_empty() || takes_long(module, op);
+    if between().take_while(|&op| op != latest).any(in_the_way) {
         return false;
     }
     for wait in waits {
@@ -552,6 +558,19 @@ fn wait_earlier(module: &mut Module, op: Op, last: Option<Op>, state: &mut State
     }
     state.drained.clear();
     true
+}
+
+/// Whether copies to global memory come on while this runs: products, loops, functions of whole tensors.
+fn takes_long(module: &Module, op: Op) -> bool {
+    let function = matches!(module.opcode(op), Some(Opcode::Math(_)));
+    let of_tensor = || module.results(op).iter().any(|&v| module.is_tensor(module.value_type(v)));
+    let product = matches!(
+        module.opcode(op),
+        Some(
+            Opcode::Ttng(ttng::Kind::WarpGroupDot | ttng::Kind::WarpGroupDotWait) | Opcode::Tt(tt::Kind::Dot)
+        )
+    );
+    product || !module.regions(op).is_empty() || function && of_tensor()
 }
 
 /// How many copies to global memory the kernel lets be under way, where it says so.
