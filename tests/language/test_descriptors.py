@@ -490,3 +490,37 @@ def test_the_compiler_checks_descriptors(device):
     fails(r"<\[8, 16\], fp32> is stored", shape)
     fails("did you mean `load`", attribute)
     fails("block is one row", gather)
+
+
+@triton.jit
+def products_of_one_operand(x_desc, a_desc, b_desc, y_desc, z_desc, n):
+    """Two loops one behind the other, whose tiles of unlike sizes are stored: y = x·Σa, z = x·Σb."""
+    x = x_desc.load([0, 0])
+    for t in range(tl.program_id(0), n, 1):
+        acc = tl.zeros([128, 192], tl.float32)
+        for i in tl.range(0, n, num_stages=1):
+            acc = tl.dot(x, a_desc.load([i * 256, 0]), acc)
+        y_desc.store([t * 128, 0], acc.to(tl.float16))
+    for t in range(tl.program_id(0), n, 1):
+        acc = tl.zeros([128, 240], tl.float32)
+        for i in tl.range(0, n, num_stages=1):
+            acc = tl.dot(x, b_desc.load([i * 256, 0]), acc)
+        z_desc.store([t * 128, 0], acc)
+
+
+def test_tiles_without_a_place_through_their_loop(device):
+    """On Hopper 48 KiB are left in the first loop, but not in one piece: x, which both loops have, lies where the second one's larger tile ends."""
+    n = 2
+    rng = np.random.default_rng(0)
+    x, a, b = (
+        rng.standard_normal(shape).astype(np.float16)
+        for shape in ((128, 256), (n * 256, 192), (n * 256, 240))
+    )
+    Y, Z = device.empty((n * 128, 192), np.float16), device.empty((n * 128, 240), np.float32)
+    blocks = [(x, [128, 256]), (a, [256, 192]), (b, [256, 240])]
+    descriptors = [TensorDescriptor.from_tensor(device.array(m), block) for m, block in blocks]
+    stored = [TensorDescriptor.from_tensor(Y, [128, 192]), TensorDescriptor.from_tensor(Z, [128, 240])]
+    products_of_one_operand[(1,)](*descriptors, *stored, n, num_warps=8)
+    for out, m, tolerance in ((Y, a, 2e-2), (Z, b, 1e-3)):
+        want = x.astype(np.float64) @ m.astype(np.float64).reshape(n, 256, -1).sum(0)
+        np.testing.assert_allclose(device.numpy(out), np.tile(want, (n, 1)), rtol=1e-3, atol=tolerance)

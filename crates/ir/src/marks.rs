@@ -53,6 +53,8 @@ marks! {
     FREE_SLOT = "ttg.free_slot";
     /// The users of the buffer see to their order themselves.
     ORDERED = "tilewright.ordered";
+    /// The buffer lives through a loop so that what is copied from it may be under way meanwhile: where there is no room, each of its stores may have one of its own.
+    THROUGH_LOOP = "tilewright.through_loop";
     /// On a buffer and on a barrier of a kernel written for one warp: they are those of all warps of the program.
     ALL_WARPS = "ttg.all_warps";
     /// On a loop: its prefetches bring, each a part, what all warps load.

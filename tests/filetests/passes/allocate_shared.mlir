@@ -65,3 +65,42 @@ module attributes {tt.warp_level = 4 : i32, "ttg.num-ctas" = 1 : i32, "ttg.num-w
     tt.return
   }
 }
+// -----
+// 208 KiB are alive in the first loop, 192 in the second. But what lives through both goes behind the larger tile, and the 48 KiB that are stored fit neither before nor behind
+// it (227 KiB): their buffer lives in its block alone, and is waited for there.
+// RUN: -allocate-shared
+#blocked = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [8, 1], order = [1, 0]}>
+#shared = #ttg.nvmma_shared<{swizzlingByteWidth = 128, transposed = false, elementBitWidth = 16}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  // CHECK: ttg.shared = 196608 : i32
+  tt.func public @no_place(%d: !tt.tensordesc<tensor<128x192xf16, #shared>>, %a: tensor<128x256xf16, #blocked>, %b: tensor<128x384xf16, #blocked>, %c: tensor<128x192xf16, #blocked>, %e: tensor<128x512xf16, #blocked>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %x = ttg.local_alloc %a : (tensor<128x256xf16, #blocked>) -> !ttg.memdesc<128x256xf16, #shared, #smem>
+    // CHECK-NOT: through_loop
+    %s = ttg.local_alloc {tilewright.through_loop} : () -> !ttg.memdesc<128x192xf16, #shared, #smem, mutable>
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      %t = ttg.local_alloc %b : (tensor<128x384xf16, #blocked>) -> !ttg.memdesc<128x384xf16, #shared, #smem>
+      %u = ttg.local_load %t : !ttg.memdesc<128x384xf16, #shared, #smem> -> tensor<128x384xf16, #blocked>
+      // CHECK: ttng.async_tma_store_wait
+      // CHECK-NEXT: [[OWN:%.*]] = ttg.local_alloc {allocation.offset = 0 : i32} : () -> !ttg.memdesc<128x192xf16
+      // CHECK-NEXT: ttg.local_store {{.*}}, [[OWN]]
+      // CHECK-NEXT: ttng.async_tma_copy_local_to_global {{.*}} [[OWN]]
+      // CHECK-NEXT: ttng.async_tma_store_wait {pendings = 0 : i32}
+      // CHECK-NEXT: ttg.local_dealloc [[OWN]]
+      // CHECK-NEXT: }
+      ttng.async_tma_store_wait {pendings = 0 : i32}
+      ttg.local_store %c, %s : tensor<128x192xf16, #blocked> -> !ttg.memdesc<128x192xf16, #shared, #smem, mutable>
+      ttng.async_tma_copy_local_to_global %d[%i, %c0] %s : !tt.tensordesc<tensor<128x192xf16, #shared>>, !ttg.memdesc<128x192xf16, #shared, #smem, mutable>
+    }
+    ttng.async_tma_store_wait {pendings = 0 : i32}
+    ttg.local_dealloc %s : !ttg.memdesc<128x192xf16, #shared, #smem, mutable>
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      %t = ttg.local_alloc %e : (tensor<128x512xf16, #blocked>) -> !ttg.memdesc<128x512xf16, #shared, #smem>
+      %u = ttg.local_load %t : !ttg.memdesc<128x512xf16, #shared, #smem> -> tensor<128x512xf16, #blocked>
+    }
+    %y = ttg.local_load %x : !ttg.memdesc<128x256xf16, #shared, #smem> -> tensor<128x256xf16, #blocked>
+    tt.return
+  }
+}

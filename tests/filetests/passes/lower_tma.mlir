@@ -47,7 +47,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
-// CHECK: [[BUFFER:%.*]] = ttg.local_alloc : () -> !ttg.memdesc<64x64xf16
+// CHECK: [[BUFFER:%.*]] = ttg.local_alloc {tilewright.through_loop} : () -> !ttg.memdesc<64x64xf16
 // CHECK-NEXT: scf.for
 // CHECK-NEXT: ttng.async_tma_store_wait {pendings = 0 : i32}
 // CHECK-NEXT: ttg.local_store %arg1, [[BUFFER]]
@@ -174,13 +174,13 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
-// CHECK: [[T:%.*]] = ttg.local_alloc : () -> !ttg.memdesc<64x128xf32
+// CHECK: [[T:%.*]] = ttg.local_alloc {tilewright.through_loop} : () -> !ttg.memdesc<64x128xf32
 // CHECK-NEXT: scf.for
 // CHECK: ttng.async_tma_store_wait {pendings = 0 : i32}
 // CHECK-NEXT: ttg.local_store {{.*}}, [[T]]
 // CHECK-NEXT: ttng.async_tma_reduce add, {{.*}} [[T]]
 // CHECK-NEXT: }
-// CHECK: [[U:%.*]] = ttg.local_alloc : () -> !ttg.memdesc<64x128xf32
+// CHECK: [[U:%.*]] = ttg.local_alloc {tilewright.through_loop} : () -> !ttg.memdesc<64x128xf32
 // CHECK-NEXT: scf.for
 // CHECK: ttng.async_tma_store_wait {pendings = 0 : i32}
 // CHECK-NEXT: ttg.local_store {{.*}}, [[U]]

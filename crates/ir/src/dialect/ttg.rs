@@ -112,7 +112,7 @@ crate::dialect! {
         index(Aligned)
         types(Each("src", Tensor), Each("result", Buffer), Is("src", Like("result")))
         effects(ALLOC, Effect::new(Access::Write, Resource::Shared, None))
-        marks(ORDERED, ALL_WARPS)
+        marks(ORDERED, THROUGH_LOOP, ALL_WARPS)
         format "($src^)? attr-dict `:` functional-type(operands, $result)"
         verify verify_local_alloc
     }

@@ -9,7 +9,8 @@
 //!   warps meet.
 //! - A store writes its tile to a buffer, from which the copy reads. In a loop the buffer is made before the outermost loop
 //!   if there is room for it, and waited for where it is written again, in the next turn or by another store: the copy overlaps
-//!   all between. Otherwise the wait stands at the end of the block.
+//!   all between. Otherwise the wait stands at the end of the block. Whether the buffer has a place beside all others is known when these are
+//!   placed: there it is given back where it has none (`give_back`).
 //! - A descriptor that the kernel makes first of all and from its arguments becomes one more argument: a tensor map that the launch makes.
 //! - Any other that it makes becomes a tensor map in the launch's scratch memory.
 //!
@@ -36,7 +37,7 @@ use tilewright_ir::effects::{is_erasable, is_pure};
 use tilewright_ir::flow;
 use tilewright_ir::launch::{self, Number};
 use tilewright_ir::marks;
-use tilewright_ir::{Builder, Diagnostic, Module, Op, Opcode, Type, Value};
+use tilewright_ir::{AttrKind, Builder, Diagnostic, Module, Op, Opcode, Type, Value};
 
 use crate::hopper::encode_descriptors::update_signature;
 use crate::hopper::tma;
@@ -238,7 +239,10 @@ impl Room {
             return self.buffers.iter().find(same).map(|b| b.1);
         }
         let mut b = Builder::before(module, outer);
-        let buffer = ttg::LocalAlloc::build(&mut b, None, ty).result(b.module);
+        let alloc = ttg::LocalAlloc::build(&mut b, None, ty);
+        let mark = module.attr(AttrKind::Unit);
+        module.set_attr(alloc.0, marks::THROUGH_LOOP, mark);
+        let buffer = alloc.result(module);
         let mut b = Builder::after(module, outer);
         ttng::TmaStoreWait::build(&mut b, 0);
         ttg::LocalDealloc::build(&mut b, buffer);
@@ -260,6 +264,40 @@ impl Room {
             }
         }
     }
+}
+
+/// Waits at the end of the block for what is copied from a buffer, which ends there.
+fn end(b: &mut Builder<'_>, buffer: Value) {
+    let end = b.module.last_op(b.block()).expect("a block has a terminator");
+    let mut b = Builder::before(b.module, end);
+    ttng::TmaStoreWait::build(&mut b, 0);
+    ttg::LocalDealloc::build(&mut b, buffer);
+}
+
+/// Gives a buffer back that lives through a loop (`marks::THROUGH_LOOP`): each of its stores has one of its own in its place, and waits at the end of its block, as those
+/// do for which there was no room from the beginning.
+pub fn give_back(module: &mut Module, buffer: ttg::LocalAlloc) {
+    let shared = buffer.result(module);
+    let ty = module.value_type(shared);
+    let users: Vec<Op> = module.uses(shared).iter().map(|u| u.op).collect();
+    for &op in &users {
+        let Some(store) = ttg::LocalStore::cast(module, op) else { continue };
+        let mut b = Builder::before(module, store.0);
+        let own = ttg::LocalAlloc::build(&mut b, None, ty).result(b.module);
+        end(&mut b, own);
+        let mut behind = std::iter::successors(Some(store.0), |&op| module.next_op(op));
+        let copy = behind.find(|&op| tma::is_copy(module, op) && users.contains(&op));
+        for op in [Some(store.0), copy].into_iter().flatten() {
+            let at = module.operands(op).iter().position(|&v| v == shared).expect("a user of the buffer");
+            module.set_operand(op, at, own);
+        }
+    }
+    for op in users {
+        if ttg::LocalDealloc::cast(module, op).is_some() {
+            module.erase_op(op);
+        }
+    }
+    module.erase_op(buffer.0);
 }
 
 /// A store or reduction through a descriptor.
@@ -303,11 +341,7 @@ impl Store {
                 let mut b = Builder::before(module, self.op);
                 let buffer = ttg::LocalAlloc::build(&mut b, Some(self.src), ty).result(b.module);
                 self.copy(&mut b, buffer);
-                let block = b.block();
-                let end = module.last_op(block).expect("a block has a terminator");
-                let mut b = Builder::before(module, end);
-                ttng::TmaStoreWait::build(&mut b, 0);
-                ttg::LocalDealloc::build(&mut b, buffer);
+                end(&mut b, buffer);
             }
         }
         module.erase_op(self.op);

@@ -7,7 +7,8 @@
 //! but where a kernel's scratch is small (a few words a warp, for reductions) each keeps a place of its own, which saves
 //! the barrier between one operation's reads and the next one's writes. What lies in different regions of a
 //! `ttg.warp_specialize` lives at the same time. A called function's memory begins behind that of its callers. Largest first, each goes to the lowest offset that is free for all of its
-//! life.
+//! life. If that is too much, buffers that live through loops only so that copies from them go on meanwhile (`tilewright.through_loop`) are given back, one after the other: whether
+//! there is a place for one is known here alone, since neither all lives nor what lies between them were when it was made.
 //!
 //! In a kernel that is written for one warp (`tt.warp_level`) the buffers of all warps (`ttg.all_warps`) come first, none in the memory of another;
 //! behind them each warp has memory of its own for the rest, as large as `ttg.warp-shared` says.
@@ -29,7 +30,7 @@ use tilewright_layout::SharedLayout;
 use crate::analysis::calls;
 use crate::analysis::scope;
 use crate::analysis::scratch::scratch_bytes;
-use crate::hopper::tma;
+use crate::hopper::{lower_tma, tma};
 use crate::pass::{Pass, Property};
 use crate::target::TargetInfo;
 
@@ -62,23 +63,56 @@ pub const WARP_BYTES: &str = "ttg.warp-shared";
 /// What a called function's memory begins at a multiple of: a 128-byte swizzle repeats after so many bytes.
 const FRAME_ALIGNMENT: u32 = 1024;
 
-/// Allocates shared memory for the module's kernel and for what it calls.
+/// Allocates shared memory for the module's kernel and for what it calls. Where that does not fit, buffers that live through loops for the sake of
+/// their stores' copies are given back, one after the other.
 ///
 /// # Errors
 /// More is needed than the target has: says how much, how much there is, and which values need it.
 pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
-    let mut total = 0;
+    let frames = loop {
+        let frames = frames(module)?;
+        let Some(large) = frames.iter().find(|f| f.bytes > target.max_shared) else { break frames };
+        match last_through_loop(module, &frames) {
+            Some(buffer) => lower_tma::give_back(module, buffer),
+            None => return Err(too_much(module, target, &large.pieces, large.bytes)),
+        }
+    };
+    let root = module.root();
+    for frame in &frames {
+        for p in &frame.pieces {
+            module.set_i32_attr(p.op, marks::ALLOCATION_OFFSET, p.offset as i32);
+        }
+        if let Some(own) = frame.of_warp {
+            module.set_i32_attr(root, WARP_BYTES, own as i32);
+        }
+    }
+    let total = frames.iter().map(|f| f.bytes).max().unwrap_or(0);
+    module.set_i32_attr(root, "ttg.shared", total as i32);
+    Ok(())
+}
+
+/// A function's shared memory.
+struct Frame {
+    pieces: Vec<Piece>,
+    /// Where the last of the pieces ends.
+    bytes: u32,
+    /// How many bytes each warp has of its own, in a kernel that is written for one.
+    of_warp: Option<u32>,
+}
+
+/// Places the pieces of every function.
+fn frames(module: &Module) -> Result<Vec<Frame>, Diagnostic> {
     // Where a function's memory begins: behind that of all that call it.
     let mut begins: FxHashMap<Op, u32> = FxHashMap::default();
+    let mut frames = Vec::new();
     for func in callers_first(module) {
         let begin = begins.get(&func).copied().unwrap_or(0);
         let mut pieces = lives(module, func)?;
-        let bytes = match launch::warps_of_program(module) {
-            None => place_from(module, &mut pieces, begin),
+        let (bytes, of_warp) = match launch::warps_of_program(module) {
+            None => (place_from(module, &mut pieces, begin), None),
             Some(warps) => {
                 let (bytes, own) = place_for_warps(module, &mut pieces, warps);
-                module.set_i32_attr(module.root(), WARP_BYTES, own as i32);
-                bytes
+                (bytes, Some(own))
             }
         };
         for op in module.all_ops(func) {
@@ -87,17 +121,16 @@ pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
                 *at = (*at).max(bytes.next_multiple_of(FRAME_ALIGNMENT));
             }
         }
-        if bytes > target.max_shared {
-            return Err(too_much(module, target, &pieces, bytes));
-        }
-        for p in &pieces {
-            module.set_i32_attr(p.op, marks::ALLOCATION_OFFSET, p.offset as i32);
-        }
-        total = total.max(bytes);
+        frames.push(Frame { pieces, bytes, of_warp });
     }
-    let root = module.root();
-    module.set_i32_attr(root, "ttg.shared", total as i32);
-    Ok(())
+    Ok(frames)
+}
+
+/// Of the buffers that live through loops for the sake of their stores' copies the one that ends last.
+fn last_through_loop(module: &Module, frames: &[Frame]) -> Option<ttg::LocalAlloc> {
+    let through = |p: &&Piece| module.op_attr(p.op, marks::THROUGH_LOOP).is_some();
+    let last = frames.iter().flat_map(|f| &f.pieces).filter(through).max_by_key(|p| p.offset + p.bytes);
+    last.map(|p| ttg::LocalAlloc(p.op))
 }
 
 /// Places pieces from `begin` on, and says where the last of them ends.
