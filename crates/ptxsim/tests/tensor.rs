@@ -350,3 +350,18 @@ fn double_precision_has_four_roundings() {
         assert_eq!((product(mode, 1.0), product(mode, -1.0)), (plus, minus), "{mode}");
     }
 }
+
+/// All of C is read before D is written, whichever registers they share: here one register is C's twice and D's once.
+#[test]
+fn registers_of_c_may_be_those_of_d() {
+    let p = parse(&kernel(
+        1,
+        "mov.u32 %r1, %laneid; mov.u32 %r2, 0x01010101; mov.u32 %r3, 7; mov.u32 %r4, 7;
+         mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%r3, %r5, %r4, %r6}, {%r2, %r2}, {%r2}, {%r3, %r3, %r4, %r4};
+         sub.u32 %r7, %r5, %r3; sub.u32 %r8, %r6, %r4; shl.b32 %r7, %r7, 8; add.u32 %r3, %r3, %r7; shl.b32 %r8, %r8, 8; add.u32 %r3, %r3, %r8;
+         mul.wide.u32 %rd1, %r1, 4; add.s64 %rd2, %a0, %rd1; st.global.u32 [%rd2], %r3; ret;",
+    ));
+    let mut out = vec![0u32; 32];
+    Run::new(&p, 1, 32).array(&mut out).clean();
+    assert_eq!(out, vec![7 + 16; 32]);
+}

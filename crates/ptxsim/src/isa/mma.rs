@@ -356,9 +356,11 @@ fn exec_int(cx: &mut Cx<'_>, i: &Inst) -> Flow {
             }
         }
     }
+    // Registers of C may be those of D, in any order.
+    let c_of: Vec<[u32; LANES]> = rc.iter().map(|&reg| cx.get::<u32>(reg)).collect();
     for h in 0..(m / 8) as usize {
         for e in 0..2 {
-            let c = cx.get::<u32>(rc[2 * h + e]);
+            let c = &c_of[2 * h + e];
             let r: [u32; LANES] = std::array::from_fn(|l| {
                 let (row, col) = ((l >> 2) + 8 * h, (l & 3) * 2 + e);
                 let mut s = 0i64;
