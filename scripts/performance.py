@@ -133,10 +133,9 @@ def table(cases: Cases) -> list[str]:
 
 def near(run: Run, result: Result, who: str, ratio: float) -> str:
     """Between which numbers a ratio lies that is near its floor or below it."""
-    if who not in FLOORS or ratio >= FLOORS[who] + NEAR or math.isnan(run.interval(result, who)[0]):
-        return ""
     low, high = run.interval(result, who)
-    return f" ({low:.3f} to {high:.3f})"
+    is_near = who in FLOORS and ratio < FLOORS[who] + NEAR
+    return f" ({low:.3f} to {high:.3f})" if is_near and not math.isnan(low) else ""
 
 
 def median_of(result: Result, who: str, stage: str) -> float:

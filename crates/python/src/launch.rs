@@ -404,7 +404,10 @@ fn run<'py>(
         if let Some(at) = arguments.nowhere {
             refuse_stand_in(prepared, at, &bindings.values[at])?;
         }
-        refuse_negative(kernel.get(), &arguments.cells)?;
+        // With the option on, whether they are negative has just been looked at.
+        if !bindings.options.positive_divisors {
+            refuse_negative(kernel.get(), &arguments.cells)?;
+        }
         let extents = grid::read(grid, &prepared.params, bindings)?;
         hooks::around_load(kernel.bind(py))?;
         let (kernel, values) = (kernel.get(), &bindings.values);

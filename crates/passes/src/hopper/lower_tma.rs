@@ -226,9 +226,6 @@ struct Room {
     stores: Vec<(Op, Value, ttng::TmaStoreWait)>,
 }
 
-/// Bytes for mbarriers, and for what alignment costs.
-const BARRIERS: u32 = 1024;
-
 impl Room {
     fn new(target: &TargetInfo) -> Room {
         Room { bytes: target.max_shared, buffers: Vec::new(), stores: Vec::new() }
@@ -238,7 +235,7 @@ impl Room {
     fn buffer(&mut self, module: &mut Module, outer: Op, ty: Type) -> Option<Value> {
         let (bytes, _) = buffer_bytes(module, ty).ok()?;
         // Scratch mostly lies where a ring has been. Where it has no place, the buffer is given back.
-        if budget::alive_bytes(module, outer) + BARRIERS + bytes > self.bytes {
+        if budget::alive_bytes(module, outer) + budget::BARRIERS + bytes > self.bytes {
             let same = |&&(l, v): &&(Op, Value)| l == outer && module.value_type(v) == ty;
             return self.buffers.iter().find(same).map(|b| b.1);
         }

@@ -53,9 +53,12 @@ pub fn beside(module: &Module, l: Op) -> u32 {
     beside_buffers(module, &module.all_ops(l))
 }
 
+/// Bytes for mbarriers, and for what alignment costs.
+pub const BARRIERS: u32 = 1024;
+
 /// What operations may want beside buffers: the largest scratch, mbarriers, and what alignment costs.
 fn beside_buffers(module: &Module, ops: &[Op]) -> u32 {
-    ops.iter().map(|&op| scratch::scratch_bytes(module, op)).max().unwrap_or(0) + 1024
+    ops.iter().map(|&op| scratch::scratch_bytes(module, op)).max().unwrap_or(0) + BARRIERS
 }
 
 /// Bytes of shared memory that a function may want beside rings which live as long as an operation of it: buffers, the largest tile on its way out, the largest
