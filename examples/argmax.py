@@ -14,10 +14,10 @@ def argmax_kernel(x_ptr, index_ptr, n_cols, BLOCK: tl.constexpr):
     tl.store(index_ptr + row, tl.argmax(x, axis=0))
 
 
-def argmax(x, index, block: int | None = None, num_warps: int = 4) -> None:
+def argmax(x, index, block: int | None = None, num_warps: int = 4, num_ctas: int = 1) -> None:
     """index[i] = the first j with the largest x[i, j]."""
     n_rows, n_cols = x.shape
-    argmax_kernel[(n_rows,)](x, index, n_cols, BLOCK=block or n_cols, num_warps=num_warps)
+    argmax_kernel[(n_rows,)](x, index, n_cols, BLOCK=block or n_cols, num_warps=num_warps, num_ctas=num_ctas)
 
 
 def example(device) -> None:

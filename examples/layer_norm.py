@@ -37,11 +37,13 @@ def layer_norm_kernel(
         tl.store(y_ptr + cols, y.to(y_ptr.dtype.element_ty), mask=mask)
 
 
-def layer_norm(x, w, b, y, mean, rstd, eps: float = 1e-5, block: int = 1024, num_warps: int = 4) -> None:
+def layer_norm(
+    x, w, b, y, mean, rstd, eps: float = 1e-5, block: int = 1024, num_warps: int = 4, num_ctas: int = 1
+) -> None:
     """y = (x - mean) / sqrt(var + eps) * w + b over the last dimension of a contiguous matrix."""
     n_rows, n_cols = x.shape
     layer_norm_kernel[(n_rows,)](
-        x, y, w, b, mean, rstd, n_cols, n_cols, eps, BLOCK=block, num_warps=num_warps
+        x, y, w, b, mean, rstd, n_cols, n_cols, eps, BLOCK=block, num_warps=num_warps, num_ctas=num_ctas
     )
 
 

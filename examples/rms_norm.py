@@ -17,10 +17,14 @@ def rms_norm_kernel(x_ptr, w_ptr, y_ptr, n_cols, eps, BLOCK: tl.constexpr):
     tl.store(y_ptr + row * n_cols + cols, (x * scale * w).to(y_ptr.dtype.element_ty), mask=mask)
 
 
-def rms_norm(x, w, y, eps: float = 1e-6, block: int | None = None, num_warps: int = 4) -> None:
+def rms_norm(
+    x, w, y, eps: float = 1e-6, block: int | None = None, num_warps: int = 4, num_ctas: int = 1
+) -> None:
     """y = x / sqrt(mean(x²) + eps) * w over the last dimension of a contiguous matrix."""
     n_rows, n_cols = x.shape
-    rms_norm_kernel[(n_rows,)](x, w, y, n_cols, eps, BLOCK=block or n_cols, num_warps=num_warps)
+    rms_norm_kernel[(n_rows,)](
+        x, w, y, n_cols, eps, BLOCK=block or n_cols, num_warps=num_warps, num_ctas=num_ctas
+    )
 
 
 def example(device) -> None:

@@ -17,11 +17,13 @@ def softmax_kernel(out_ptr, x_ptr, x_stride, out_stride, n_cols, BLOCK: tl.const
     tl.store(out_ptr + row * out_stride + cols, y.to(out_ptr.dtype.element_ty), mask=mask)
 
 
-def softmax(x, out, block: int | None = None, num_warps: int = 4) -> None:
+def softmax(x, out, block: int | None = None, num_warps: int = 4, num_ctas: int = 1) -> None:
     """out[i, :] = softmax(x[i, :]). ``block`` is the tile's width: by default exactly the row's."""
     n_rows, n_cols = x.shape
     block = block or n_cols
-    softmax_kernel[(n_rows,)](out, x, n_cols, n_cols, n_cols, BLOCK=block, num_warps=num_warps)
+    softmax_kernel[(n_rows,)](
+        out, x, n_cols, n_cols, n_cols, BLOCK=block, num_warps=num_warps, num_ctas=num_ctas
+    )
 
 
 def reference(x: np.ndarray) -> np.ndarray:

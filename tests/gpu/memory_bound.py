@@ -47,7 +47,17 @@ def rows_in_a_tile(cols: int, most: int = 32) -> list:
     """A row as one tile: as wide as the row and as the next power of two, with 8 to 64 elements a thread."""
     wide = next_power(cols)
     warps = [w for w in (1, 2, 4, 8, 16, 32) if 8 <= wide // (32 * w) <= 64 and w <= most]
-    return [{"block": b, "num_warps": w} for b in dict.fromkeys((wide, cols)) for w in warps[-3:]]
+    alone = [{"block": b, "num_warps": w} for b in dict.fromkeys((wide, cols)) for w in warps[-3:]]
+    return alone + rows_in_clusters(cols)
+
+
+def rows_in_clusters(cols: int) -> list:
+    """Rows that fill a multiprocessor's registers, each shared by the CTAs of a cluster, 16 or 32 elements a thread."""
+    wide = next_power(cols)
+    if wide < 1 << 14:
+        return []
+    return [{"block": wide, "num_warps": w, "num_ctas": c} for c in (2, 4, 8) for w in (8, 16, 32)
+            if 16 <= wide // (32 * w * c) <= 32]  # fmt: skip
 
 
 def pieces(cols: int, blocks=(1024, 2048, 4096)) -> list:
@@ -112,7 +122,7 @@ def layer_norm(dtype, rows, cols):
     want_mean, want_rstd = x.double().mean(1), torch.rsqrt(x.double().var(1, correction=0) + 1e-5)
     check = lambda: max(close(y, want), close(mean, want_mean), close(rstd, want_rstd))
     return Case("layer_norm", lambda m, **c: m.layer_norm(x, w, b, y, mean, rstd, **c), check, [y, mean, rstd], 2 * x.nbytes,
-                pieces(cols, (1024, 2048, 4096, 8192)))  # fmt: skip
+                pieces(cols, (1024, 2048, 4096, 8192)) + rows_in_clusters(cols))  # fmt: skip
 
 
 def layer_norm_backward(dtype, rows, cols):
