@@ -63,7 +63,12 @@ def rows_in_clusters(cols: int) -> list:
 def pieces(cols: int, blocks=(1024, 2048, 4096)) -> list:
     """Pieces of a row, a few to a program or one."""
     blocks = dict.fromkeys(min(b, next_power(cols)) for b in blocks)
-    return [{"block": b, "num_warps": w} for b in blocks for w in (4, 8) if b // (32 * w) >= 4]
+    return [
+        {"block": b, "num_warps": w}
+        for b in blocks
+        for w in ((1, 2, 4) if b <= 512 else (4, 8))
+        if b // (32 * w) >= 4
+    ]
 
 
 def randn(*shape, dtype=FP32):

@@ -237,7 +237,7 @@ def backward(record):
 
         steps = {
             "delta": step("delta", case.run_delta, lambda: close(case.delta, case.want_delta),
-                          [{"block": b, "num_warps": w} for b in (16, 32, 64) for w in (2, 4)], 4 * case.q.numel(), "TB/s", [case.delta]),
+                          [{"block": b, "num_warps": w} for b in (16, 32, 64, 128) for w in (1, 2, 4, 8) if 8 <= b * d // (32 * w) <= 32], 4 * case.q.numel(), "TB/s", [case.delta]),
             "dkdv": step("dk and dv", case.run_dkdv, lambda: case.error("dk", "dv"), [*of(DKDV), *of(DKDV, together=True)],
                          4 * case.dot, "TFLOP/s", [case.dk, case.dv]),
             "dq": step("dq", case.run_dq, lambda: case.error("dq"), of(DQ), 3 * case.dot, "TFLOP/s", [case.dq]),
