@@ -53,6 +53,35 @@ def test_a_row_of_several_ctas(device, ctas):
 
 
 @triton.jit
+def centered(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    """The sum along a row never meets the tiles that are stored."""
+    row = tl.program_id(0)
+    total = tl.zeros([BLOCK], tl.float32)
+    for start in range(0, n, BLOCK):
+        columns = start + tl.arange(0, BLOCK)
+        total += tl.load(x_ptr + row * n + columns, mask=columns < n, other=0.0)
+    mean = tl.sum(total, axis=0) / n
+    for start in range(0, n, BLOCK):
+        columns = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row * n + columns, mask=columns < n)
+        tl.store(out_ptr + row * n + columns, x - mean, mask=columns < n)
+
+
+@pytest.mark.parametrize("ctas", [1, 2, 4, 8])
+@pytest.mark.parametrize("block", [64, 2048])
+def test_sums_beside_what_is_split(device, ctas, block):
+    """A long row's sum is split, too, and combined; a short one's each CTA has whole."""
+    x = normal(2, 3000)
+    out = device.empty(x.shape, np.float32)
+    kernel = centered[(2,)](device.array(x), out, 3000, block, num_ctas=ctas)
+    np.testing.assert_allclose(device.numpy(out), x - x.mean(1, keepdims=True), atol=1e-5)
+    if device.backend == "ptxsim":
+        long = block > 64
+        assert ("ttng.cluster_exchange" in kernel.asm["ttgir"]) == (long and ctas > 1)
+        assert (f"tensor<{block}xf32" in kernel.asm["ttgir"]) == (not long or ctas == 1)
+
+
+@triton.jit
 def rows_and_columns(x_ptr, rows_ptr, columns_ptr, best_ptr, M: tl.constexpr, N: tl.constexpr):
     """One axis is split, so that one of the reductions crosses CTAs; the index of the largest goes along."""
     m, n = tl.arange(0, M), tl.arange(0, N)

@@ -14,6 +14,9 @@ pub(super) type Bits = SmallVec<[u8; 3]>;
 /// Combining the parts of a reduction costs two barriers of the cluster: a class that needs it counts as so much less.
 const COMBINING: u64 = 64;
 
+/// What a class that needs it must save, so counted, where every CTA could do all of it instead, beside what is split.
+const WORTH_COMBINING: u64 = 256;
+
 /// The bits of each dimension of a tensor.
 pub(super) type Split = SmallVec<[Bits; 4]>;
 
@@ -76,11 +79,11 @@ pub(super) fn splits(dims: &Dims<'_>, rank_bits: u8) -> Splits {
             classes.iter().filter_map(|(&class, c)| Some((score(class, c, &chosen)?, class))).collect();
         ranked.sort_unstable_by_key(|r| Reverse(r.0));
         let mut taken: SmallVec<[Dim; 8]> = SmallVec::new();
-        for (_, class) in ranked {
-            let combined = classes[&class].combined;
+        for ((weight, ..), class) in ranked {
+            let worth = !classes[&class].combined || weight >= WORTH_COMBINING;
             let beside =
                 |met: &SmallVec<[Dim; 8]>| met.contains(&class) && met.iter().any(|d| taken.contains(d));
-            if taken.is_empty() || !combined && !meets.iter().any(beside) {
+            if taken.is_empty() || worth && !meets.iter().any(beside) {
                 taken.push(class);
                 chosen.entry(class).or_default().push(bit);
             }

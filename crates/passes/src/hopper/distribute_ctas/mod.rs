@@ -12,7 +12,7 @@
 //!    class. Dimensions along which an operation needs whole lines (K of a dot, a scan's axis) are not split. What is made
 //!    of ranges and splats alone is computed anew for each use, so it pairs nothing.
 //! 2. **Choice** (`choose`). Each bit of the CTA's rank halves the class that saves most work, and others that never meet
-//!    it. A reduction's axis is the last resort, since the parts must be combined.
+//!    it. A reduction's axis comes last, since the parts must be combined, and is left whole beside others where little is summed.
 //! 3. **Rewriting** (`rewrite`). Types shrink, ranges and block indices move to the CTA's part. What all CTAs have is
 //!    stored by one. Reductions of a split axis are combined, and old values of atomics handed on, by
 //!    `ttng.cluster_exchange`.
