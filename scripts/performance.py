@@ -30,9 +30,10 @@ BLOCK = re.compile(
 TITLES = {
     "products": "Plain matrix products through pointers, `examples/matmul.py`",
     "layers": "The same source on the products of 40 layers (tokens × outputs × inputs, bf16, weights as `torch.nn.Linear` stores them)",
+    "layers on descriptors": "The products of layers on tensor descriptors, `examples/persistent_matmul.py`",
     "persistent": "Persistent matrix product on tensor descriptors, `examples/persistent_matmul.py` (fp16)",
     "attention": "Attention forward, fp16, batch 4, 16 heads, sequence 4096",
-    "attention of other shapes": "Attention forward of other shapes through pointers (sequences × length), `examples/flash_attention.py` and `flash_attention_varlen.py`",
+    "attention of other shapes": "Attention forward of other shapes (sequences × length), where nothing else is said through pointers, `examples/flash_attention.py`, `flash_attention_varlen.py`",
     "attention backward": "Attention backward, the same shapes",
     "paged and sparse": "Paged decode and sparse attention",
     "grouped": "Products of groups and of experts (bf16), `examples/grouped_matmul.py`",
@@ -132,9 +133,9 @@ def table(cases: Cases) -> list[str]:
 
 
 def near(run: Run, result: Result, who: str, ratio: float) -> str:
-    """Between which numbers a ratio lies that is near its floor or below it."""
+    """Between which numbers a ratio lies that is near its floor or below it, or that may be on either side of 1."""
     low, high = run.interval(result, who)
-    is_near = who in FLOORS and ratio < FLOORS[who] + NEAR
+    is_near = (who in FLOORS and ratio < FLOORS[who] + NEAR) or low < 1 < high
     return f" ({low:.3f} to {high:.3f})" if is_near and not math.isnan(low) else ""
 
 
@@ -259,7 +260,23 @@ def summary(cases: Cases, who: str) -> list[str]:
     if who in FLOORS and below:
         slower = sum(run.is_below(r, who) for run, r in cases.values())
         text += f", {slower or 'none'} by more than rounds differ"
-    return [f"{text}."]
+        if untold := sum(run.is_untold(r, who) for run, r in cases.values()):
+            text += f", {untold} in too few rounds to tell"
+    return [f"{text}.", *by_lengths(cases, who)]
+
+
+def by_lengths(cases: Cases, who: str) -> list[str]:
+    """Of Triton, whose tiles are powers of two, and memory-bound kernels: the means of lengths that are some, and of others."""
+    if who != TRITON or any(r.table != "memory-bound" for _, r in cases.values()):
+        return []
+    kinds: dict[bool, list[float]] = {True: [], False: []}
+    for case, ratio in ratios(cases, who).items():
+        lengths = map(int, re.findall(r"\d+", case.split(" ", 2)[2]))
+        kinds[all(n & (n - 1) == 0 for n in lengths)].append(ratio)
+    if not all(kinds.values()):
+        return []
+    even, odd = kinds[True], kinds[False]
+    return [f"- Geometric mean of the {len(even)} whose lengths are powers of two {mean(even):.3f}, of the {len(odd)} others {mean(odd):.3f}."]  # fmt: skip
 
 
 def span(values: list, unit: str) -> str:
@@ -281,6 +298,8 @@ def setting(run: Run, cases: Cases) -> str:
     of = [r for _, r in cases.values() if r.laps or r.graph]
     rounds = [len(laps) for r in of for laps in (r.laps or r.graph).values()]
     said = [f"medians of {span(rounds, 'rounds')}{' in turns' if a.get('gpus', 1) == 1 else ''}"]
+    if a.get("gpus", 1) == 1 and rounds:
+        said.append(f"{a['order of turns']} order" if "order of turns" in a else "in one order")
     if tried := [count for r in of for count in r.tried.values() if count]:
         said.append(f"{span(tried, 'configurations')} each")
     if clocks := [r.clock_mhz for r in of if r.clock_mhz]:
@@ -295,8 +314,7 @@ def kind(reason: str) -> str:
 
 
 def left_out(cases: Cases) -> list[str]:
-    """What could not be measured, and the configurations that a compiler refused or whose results are wrong; those that merely want more
-    memory than there is go without saying."""
+    """What could not be measured, and the configurations that a compiler refused or whose results are wrong."""
     lines = []
     for case, (_, r) in cases.items():
         if r.failed:
@@ -305,15 +323,11 @@ def left_out(cases: Cases) -> list[str]:
             kinds: dict[str, list[str]] = {}
             for config, reason in reasons.items():
                 kinds.setdefault(kind(reason), []).append(config)
-            if set(kinds) - {"OutOfResources"}:
-                said = []
-                for name, configs in kinds.items():
-                    warps = (
-                        " (all with 4 warps)"
-                        if all("'num_warps': 4" in c for c in configs) and r.tried[who]
-                        else ""
-                    )
-                    said.append(f"{len(configs)} {name}{warps}")
+            said = []
+            for name, configs in kinds.items():
+                all_with_4 = all("'num_warps': 4" in c for c in configs) and r.tried[who]
+                said.append(f"{len(configs)} {name}{' (all with 4 warps)' if all_with_4 else ''}")
+            if said:
                 name = "Tilewright" if who == OURS else who
                 lines.append(
                     f"- {case}: {name} took part with {r.tried[who]} of {len(reasons) + r.tried[who]} configurations; the others: {', '.join(said)}."
@@ -338,17 +352,38 @@ def section(names: str, found: dict) -> str:
                 lines += [*own(cases), ""]
                 continue
             lines += [said for who in against(cases) for said in summary(cases, who)]
+            if said := missing_source(name, tables):
+                lines.append(f"- {said} took no part: of Triton's best the ratios may be smaller.")
             lines += ["", *table(cases), ""]
             if out := left_out(cases):
                 lines += [*out, ""]
     return "\n".join(lines)
 
 
+def missing_source(name: str, tables: dict[str, Cases]) -> str:
+    """A source that Triton may be faster by, and that was not measured beside those of a table."""
+    descriptors = "Triton's source on tensor descriptors"
+    cases = tables.get(name, {})
+    if name == "layers" and "layers on descriptors" not in tables:
+        return descriptors
+    if name == "attention of other shapes" and not any("descriptors" in case for case in cases):
+        return descriptors
+    if name == "attention" and not any(case.startswith("pointers") for case in cases):
+        return "Triton's source through pointers"
+    return ""
+
+
+def cards(gpu: str, found: list[Run]) -> str:
+    """`one H100` where all was measured on one card, or `H100s, one at a time`."""
+    ids = {run.about.get("uuid") for run in found}
+    return f"one {short(gpu)}" if len(ids) == 1 and None not in ids else f"{short(gpu)}s, one at a time"
+
+
 def claims(found: dict) -> str:
-    """README's sentence."""
+    """README's sentence, of the tables in which all of Triton's sources took part."""
     said = []
     for gpu, tables in found.items():
-        parts = []
+        parts, runs = [], []
         for name, what in (
             ("products", "matrix products"),
             ("layers", "products of Llama and DeepSeek layers"),
@@ -360,12 +395,14 @@ def claims(found: dict) -> str:
             parts_of = name == "attention backward"
             cases = {case: of for case, of in tables.get(name, {}).items()
                      if not parts_of or case.startswith(("two kernels", "all three"))}  # fmt: skip
-            if of := ratios(cases, TRITON).values():
+            of = ratios(cases, TRITON).values()
+            if of and not missing_source(name, tables):
+                runs += [run for run, _ in cases.values()]
                 median = statistics.median(of)
                 parts.append(f"{what} {median:.2f} ({min(of):.2f} to {max(of):.2f}, {len(of)} cases)")
         if not parts:
             continue
-        said.append(f"- On one {short(gpu)}, speed as a multiple of the best that Triton reaches, median and range: {'; '.join(parts)}\n"
+        said.append(f"- On {cards(gpu, runs)}: speed as a multiple of the best that Triton reaches, median and range: {'; '.join(parts)}\n"
                     "  ([docs/performance.md](docs/performance.md)).")  # fmt: skip
     return "\n".join(said) + "\n"
 

@@ -96,6 +96,7 @@ def machine() -> dict:
         "date": time.strftime("%Y-%m-%d"),
         "tilewright": tilewright.__version__,
         "commit": commit(),
+        "order of turns": "each round's own",
     }
 
 
@@ -106,11 +107,16 @@ def about(beside_triton: bool = True) -> dict:
 
     import tilewright
 
-    query = ["nvidia-smi", "--query-gpu=driver_version,power.limit,clocks.max.sm", "--format=csv,noheader"]
-    driver, limit, clock = subprocess.run(query, capture_output=True, text=True).stdout.strip().split("\n")[0].split(", ")  # fmt: skip
+    query = [
+        "nvidia-smi",
+        "--query-gpu=driver_version,power.limit,clocks.max.sm,uuid",
+        "--format=csv,noheader",
+    ]
+    driver, limit, clock, uuid = subprocess.run(query, capture_output=True, text=True).stdout.strip().split("\n")[0].split(", ")  # fmt: skip
     peer = {"ptxas": one_ptxas(), "triton": triton.__version__} if beside_triton else {}
     return {
         "gpu": torch.cuda.get_device_name(),
+        "uuid": uuid,
         "date": time.strftime("%Y-%m-%d"),
         "driver": driver,
         "power limit": limit,
@@ -119,6 +125,7 @@ def about(beside_triton: bool = True) -> dict:
         **peer,
         "tilewright": tilewright.__version__,
         "commit": commit(),
+        "order of turns": "each round's own",
     }
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 FOLDER = Path(__file__).parents[2] / "bench" / "results"
 OURS, TRITON, SIMULATOR = "ours", "Triton", "simulator"
 # As a share of whose speed ours may not be less.
-FLOORS = {TRITON: 1.0, "cuBLAS": 0.98}
+FLOORS = {TRITON: 1.0, "cuBLAS": 0.98, "SDPA": 1.0}
 
 
 @dataclass
@@ -143,6 +143,10 @@ class Run:
     def is_open(self, result: Result) -> bool:
         """Whether the rounds leave open on which side of a floor we are."""
         return any(low < FLOORS[who] < high for who in FLOORS for low, high in [self.interval(result, who)])
+
+    def is_untold(self, result: Result, who: str) -> bool:
+        """Whether the ratio is below its floor, and too few rounds say by how much."""
+        return math.isnan(self.interval(result, who)[0]) and self.ratio(result, who) < FLOORS[who]
 
     def is_below(self, result: Result, who: str) -> bool:
         """Whether we are below a floor by more than rounds differ."""

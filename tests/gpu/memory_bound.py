@@ -126,8 +126,11 @@ def layer_norm(dtype, rows, cols):
     want = F.layer_norm(x.float(), (cols,), w.float(), b.float())
     want_mean, want_rstd = x.double().mean(1), torch.rsqrt(x.double().var(1, correction=0) + 1e-5)
     check = lambda: max(close(y, want), close(mean, want_mean), close(rstd, want_rstd))
+    # What Triton's tutorial takes: a row at once, up to 64 KiB.
+    block = min((1 << 16) // x.element_size(), next_power(cols))
+    tutorial = {"block": block, "num_warps": min(max(block // 256, 1), 8)}
     return Case("layer_norm", lambda m, **c: m.layer_norm(x, w, b, y, mean, rstd, **c), check, [y, mean, rstd], 2 * x.nbytes,
-                pieces(cols, (1024, 2048, 4096, 8192)) + rows_in_clusters(cols))  # fmt: skip
+                [*pieces(cols, (1024, 2048, 4096, 8192)), tutorial, *rows_in_clusters(cols)])  # fmt: skip
 
 
 def layer_norm_backward(dtype, rows, cols):

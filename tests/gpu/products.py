@@ -10,6 +10,7 @@ weights stored as ``torch.nn.Linear`` does.
 import argparse
 import functools
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -66,6 +67,10 @@ WIDE = [((128, 192, 64), 8, 5), ((128, 224, 64), 8, 4), ((256, 160, 64), 8, 3), 
 SPLIT = [((m, n, 64), w, s, {"split_k": k}) for m, n, w in ((64, 64, 4), (64, 128, 4), (128, 128, 8)) for s in (3, 4) for k in (4, 8, 16)]  # fmt: skip
 WIDE_K_MORE = [((256, 128, 128), 8, 4, LOOP), ((128, 256, 128), 8, 4, {"group_m": 16}), ((128, 256, 128), 8, 3, LOOP | {"group_m": 16}),
                ((128, 256, 128), 8, 4, LOOP)]  # fmt: skip
+# Those of Triton's tutorial on persistent products that fit a multiprocessor, each with its epilogue whole and in halves.
+ON_DESCRIPTORS = [{"block": (128, n, k), "num_warps": w, "num_stages": s, "halves": halves}
+                  for n, k, s in ((256, 64, 2), (256, 64, 3), (256, 64, 4), (128, 64, 2), (128, 64, 3), (128, 64, 4), (128, 128, 2), (128, 128, 3),
+                                  (256, 128, 2)) for halves in (False, True) for w in (4, 8)]  # fmt: skip
 
 
 @dataclass
@@ -178,16 +183,32 @@ def measure(record: Record, table: str, case: Case) -> None:
         return module.matmul(a, b, out, **config)
 
     configs = [launch_options(*config) for config in case.configs]
-    timing.measure(
-        record,
-        Result(table, case.label(), case.problem(), "TFLOP/s", 2 * m * n * k),
-        {who: [functools.partial(run, module) for module in mine] for who, mine in modules.items()},
-        {OURS: configs, TRITON: [config for config in configs if "persistent" not in config]},
-        # (Of sixty-seven million sums whose terms tensor cores add in fourteen bits, one may be further off.)
-        lambda: close(out, want, share, 10.0),
-        [out],
-        libraries(a, b, out, case),
-    )
+    # (Of sixty-seven million sums whose terms tensor cores add in fourteen bits, one may be further off.)
+    check = lambda: close(out, want, share, 10.0, truncated=case.dtype == FP8)
+
+    def choice(table: str, label: str, runs: dict, configs: dict) -> tuple[Result, Callable]:
+        result = Result(table, label, case.problem(), "TFLOP/s", 2 * m * n * k)
+        return result, functools.partial(
+            timing.choose, result, runs, configs, check, [out], libraries(a, b, out, case)
+        )
+
+    sources = [
+        choice(
+            table,
+            case.label(),
+            {who: [functools.partial(run, module) for module in mine] for who, mine in modules.items()},
+            {OURS: configs, TRITON: [config for config in configs if "persistent" not in config]},
+        )
+    ]
+    if table == "layers":
+        # Triton's best of a layer may be its persistent source.
+        by_descriptors = lambda module, **config: module.persistent_matmul(a, b.T, out, **config)
+        who = {OURS: load("persistent_matmul"), TRITON: load_for_triton("persistent_matmul")}
+        runs = {name: functools.partial(by_descriptors, module) for name, module in who.items()}
+        sources.append(
+            choice("layers on descriptors", case.label(), runs, dict.fromkeys(runs, ON_DESCRIPTORS))
+        )
+    timing.measure_together(record, sources)
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Attention, persistent products on tensor descriptors, and products of groups, against Triton on the same source, and against SDPA and cuBLAS.
 
-``python speed.py [--record FILE] [PART …]``: the parts are the functions below (``forward``, ``descriptors``, ``persistent``, ``backward``,
+``python speed.py [--record FILE] [PART …]``: the parts are the functions below (``forward``, ``persistent``, ``backward``,
 ``paged``, ``sparse``, ``shapes``, ``grouped``), a table each. Configurations are ours and those of Triton's tutorials (``06-fused-attention``, ``09-persistent-matmul``).
 """
 
@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
 import timing
 from peers import about, load, load_for_triton
+from products import ON_DESCRIPTORS
 from results import OURS, TRITON, Record, Result
 from tolerance import close, eps
 
@@ -102,49 +103,58 @@ def for_mask(configs: list[dict], causal: bool) -> list[dict]:
     return [c for c in configs if not causal or c["block"][0] % c["block"][1] == 0]
 
 
-def forward(record):
-    """Attention forward through pointers."""
-    for d, causal in ((128, False), (128, True), (64, False), (64, True)):
-        q, k, v = operands(d, 3)
-        o = torch.empty_like(q)
-        want = exact_attention(q, k, v, causal)[0]
-        configs = [*ATTENTION, {"block": (256, 64), "num_warps": 16, "num_stages": 3}]
-        both(record, "attention", f"pointers, {shape_of(d, causal)}", f"attention {shape_of(d, causal)}", "flash_attention",
-             lambda m, **c: m.flash_attention(q, k, v, o, causal, **c), lambda: close(o, want), configs,
-             forward_amount(d, causal), "TFLOP/s", [o], {"SDPA": sdpa_of(q, k, v, causal)})  # fmt: skip
-
-
 def give_triton_memory():
     """For the descriptors that its kernels make."""
     triton.set_allocator(lambda size, alignment, stream: torch.empty(size, device="cuda", dtype=torch.int8))
 
 
-def descriptors(record):
-    """Attention forward on tensor descriptors, with and without warp specialization, a program for each block or persistent."""
+def attention(
+    table, name, problem, rows, causal, check, amount, library, pointers, shared=()
+) -> list[tuple[Result, Callable]]:
+    """Attention forward by each of its sources, so that each is held against Triton's best of all: through pointers, and on tensor descriptors with and without the
+    hint for warps with roles.
+
+    :param name: a case's name by its source.
+    :param rows: q, k, v and o, heads × length × D; of keys there may be fewer heads.
+    :param pointers: the configurations of the first source.
+    :param shared: those with which programs on descriptors take several blocks.
+    """
+    q, k, v, o = rows
+    found = [choice(table, name("pointers"), problem, "flash_attention", lambda m, **c: m.flash_attention(q, k, v, o, causal, **c), check,
+                    pointers, amount, "TFLOP/s", [o], library)]  # fmt: skip
+    for ws in (False, True):
+        run = functools.partial(by_descriptors, rows, causal, ws)
+        hint = ", `warp_specialize`" if ws else ""
+        found.append(choice(table, name("descriptors") + hint, problem, "flash_attention_descriptors", run, check,
+                            for_mask([*ATTENTION, *shared], causal), amount, "TFLOP/s", [o], library))  # fmt: skip
+    return found
+
+
+def by_descriptors(rows, causal: bool, ws: bool, module, **config):
+    module.flash_attention_descriptors(*rows, causal, warp_specialize=ws, **config)
+
+
+def forward(record):
+    """Attention forward through pointers, and on tensor descriptors with and without warp specialization, a program for each block or persistent."""
     give_triton_memory()
     programs = torch.cuda.get_device_properties(0).multi_processor_count
+    shared = [c | {"programs": programs} for c in ATTENTION if c["block"] in ((128, 64), (128, 128)) and c["num_stages"] in (2, 3)]  # fmt: skip
+    pointers = [*ATTENTION, {"block": (256, 64), "num_warps": 16, "num_stages": 3}]
     for d, causal in ((128, False), (128, True), (64, False), (64, True)):
         q, k, v = operands(d, 3)
         o = torch.empty_like(q)
         want = exact_attention(q, k, v, causal)[0]
-        shared = [c | {"programs": programs} for c in ATTENTION
-                  if c["block"] in ((128, 64), (128, 128)) and c["num_stages"] in (2, 3)]  # fmt: skip
-        for ws in (False, True):
-            case = f"descriptors, {shape_of(d, causal)}{', `warp_specialize`' if ws else ''}"
-            both(record, "attention", case, f"attention {shape_of(d, causal)}", "flash_attention_descriptors",
-                 lambda m, **c: m.flash_attention_descriptors(q, k, v, o, causal, warp_specialize=ws, **c), lambda: close(o, want),
-                 for_mask([*ATTENTION, *shared], causal), forward_amount(d, causal), "TFLOP/s", [o], {"SDPA": sdpa_of(q, k, v, causal)})  # fmt: skip
+        timing.measure_together(record, attention(
+            "attention", lambda source: f"{source}, {shape_of(d, causal)}", f"attention {shape_of(d, causal)}", (q, k, v, o), causal, lambda: close(o, want),
+            forward_amount(d, causal), {"SDPA": sdpa_of(q, k, v, causal)}, pointers, shared))  # fmt: skip
 
 
 def persistent(record):
     """Products on tensor descriptors, by as many programs as the GPU has multiprocessors."""
     give_triton_memory()
     programs = torch.cuda.get_device_properties(0).multi_processor_count
-    # Triton's tutorial: 128×128 and 128×256, 64 and 128 along K, 2 to 4 stages, 4 and 8 warps, and its epilogue in halves with
-    # warp specialization. Ours besides: clusters of two CTAs, each with 128 rows.
-    configs = [{"block": (128, n, k), "num_warps": warps, "num_stages": s, "halves": halves, "flatten": flatten}
-               for n, k, s in ((256, 64, 3), (256, 64, 4), (128, 64, 3), (128, 64, 4), (128, 128, 3), (256, 128, 2))
-               for halves in (False, True) for warps in (4, 8) for flatten in (False, True) if n == 256 or not halves]  # fmt: skip
+    # Clusters of two CTAs, each with 128 rows, besides those of Triton's tutorial.
+    configs = [c | {"flatten": flatten} for c in ON_DESCRIPTORS for flatten in (False, True)]
     configs += [{"block": (256, 256, 64), "num_warps": 8, "num_stages": s, "halves": True, "flatten": True, "num_ctas": 2} for s in (3, 4)]  # fmt: skip
     for size in PERSISTENT:
         a, b = (torch.randn(size, size, device="cuda", dtype=torch.float16) for _ in range(2))
@@ -328,7 +338,6 @@ SHAPES += [(d, batch, heads, heads, length) for d in (64, 128, 256)
 def with_ours(d: int, length: int) -> dict[str, list[dict]]:
     """Triton's configurations, and ours besides: with D=256 blocks of 48 and 80 keys, which Triton refuses, and programs that do the work of several where one has
     few blocks of keys."""
-    configs = [c for c in ATTENTION if c["num_stages"] < 6]
     odd = (
         [{"block": (128, n), "num_warps": 8, "num_stages": s} for n in (48, 80) for s in (2, 3)]
         if d == 256
@@ -340,12 +349,13 @@ def with_ours(d: int, length: int) -> dict[str, list[dict]]:
         for n in {64: (), 128: (64, 128), 256: (64,)}[d]
         if length <= 4096
     ]
-    return {OURS: configs + odd + loops, TRITON: configs}
+    return {OURS: ATTENTION + odd + loops, TRITON: ATTENTION}
 
 
 def shapes(record, words=()):
-    """Attention forward through pointers of other shapes, with several heads of queries for one of keys, and of packed sequences; those whose names have one of the words,
-    if there are any."""
+    """Attention forward of other shapes, with several heads of queries for one of keys, and of packed sequences (through pointers alone); those whose names have one
+    of the words, if there are any."""
+    give_triton_memory()
     table = "attention of other shapes"
     for d, causal in itertools.product((64, 128), (False, True)):
         if not words or any(word in "packed" for word in words):
@@ -363,8 +373,9 @@ def shapes(record, words=()):
         want = exact_attention(q, *(x.repeat_interleave(heads // kv_heads, 0) for x in (k, v)), causal)[0]
         by_head = [x.view(batch, -1, length, d) for x in (q, k, v)]
         sdpa = lambda: torch.nn.functional.scaled_dot_product_attention(*by_head, is_causal=causal, enable_gqa=heads != kv_heads)  # fmt: skip
-        both(record, table, case, case, "flash_attention", lambda m, **c: m.flash_attention(q, k, v, o, causal, **c), lambda: close(o, want),
-             with_ours(d, length), 4 * batch * heads * length**2 * d / (2 if causal else 1), "TFLOP/s", [o], {"SDPA": sdpa})  # fmt: skip
+        timing.measure_together(record, attention(
+            table, lambda source: case if source == "pointers" else f"{case}, {source}", case, (q, k, v, o), causal, lambda: close(o, want),
+            4 * batch * heads * length**2 * d / (2 if causal else 1), {"SDPA": sdpa}, with_ours(d, length)))  # fmt: skip
 
 
 def packed(record, table, d: int, causal: bool):
@@ -445,10 +456,7 @@ def grouped(record):
              lambda: close(c, want), configs, 2 * tokens * top_k * n * k, "TFLOP/s", [c])  # fmt: skip
 
 
-PARTS = {
-    part.__name__: part
-    for part in (forward, descriptors, persistent, backward, paged, sparse, shapes, grouped)
-}
+PARTS = {part.__name__: part for part in (forward, persistent, backward, paged, sparse, shapes, grouped)}
 
 
 def main():
