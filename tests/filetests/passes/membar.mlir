@@ -76,6 +76,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 // wait, before the first read or overwrite.
 // RUN: -allocate-shared -membar
 #blocked = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#blocked1 = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}>
 #shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
 #smem = #ttg.shared_memory
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
@@ -94,7 +95,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     %w = ttg.async_wait {num = 1 : i32}
     // CHECK-NEXT: ttg.barrier
     // CHECK-NEXT: ttg.local_load
-    %x = ttg.local_load %a token %w : !ttg.memdesc<32x32xf32, #shared, #smem, mutable> -> tensor<32x32xf32, #blocked>
+    %x = ttg.local_load %a token %w : !ttg.memdesc<32x32xf32, #shared, #smem, mutable> -> tensor<32x32xf32, #blocked1>
     // Overwriting what was just read needs one too.
     // CHECK-NEXT: ttg.barrier
     // CHECK-NEXT: ttg.async_copy_global_to_local
@@ -108,6 +109,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 // iteration before, which the wait for copies ends, are settled by the barrier after that wait.
 // RUN: -allocate-shared -membar
 #blocked = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}>
+#blocked1 = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}>
 #shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [1, 0]}>
 #smem = #ttg.shared_memory
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
@@ -122,7 +124,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
       // CHECK-NEXT: ttg.barrier
       // CHECK-NEXT: ttg.local_load
       %w = ttg.async_wait {num = 0 : i32}
-      %x = ttg.local_load %a token %w : !ttg.memdesc<32x32xf32, #shared, #smem, mutable> -> tensor<32x32xf32, #blocked>
+      %x = ttg.local_load %a token %w : !ttg.memdesc<32x32xf32, #shared, #smem, mutable> -> tensor<32x32xf32, #blocked1>
       // CHECK-NEXT: ttg.async_copy_global_to_local
       %t = ttg.async_copy_global_to_local %p, %b {ttg.free_slot} : tensor<32x32x!tt.ptr<f32>, #blocked> -> !ttg.memdesc<32x32xf32, #shared, #smem, mutable>
       %g = ttg.async_commit_group tokens %t
@@ -609,6 +611,66 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
       ttg.local_store %e, %a : tensor<64x64xf16, #blocked> -> !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
       ttng.async_tma_copy_local_to_global %d[%i, %i] %a : !tt.tensordesc<tensor<64x64xf16, #shared>>, !ttg.memdesc<64x64xf16, #shared, #smem, mutable>
     }
+    tt.return
+  }
+}
+// -----
+// What each thread copies and reads itself wants no barrier. What has the memory behind it does.
+// RUN: -membar
+#blocked = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+#shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%p: tensor<512x!tt.ptr<f32>, #blocked>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %b = ttg.local_alloc {allocation.offset = 0 : i32} : () -> !ttg.memdesc<1x512xf32, #shared, #smem, mutable>
+    %v = ttg.memdesc_index %b[%c0] : !ttg.memdesc<1x512xf32, #shared, #smem, mutable> -> !ttg.memdesc<512xf32, #shared, #smem, mutable>
+    %t = ttg.async_copy_global_to_local %p, %v {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #blocked> -> !ttg.memdesc<512xf32, #shared, #smem, mutable>
+    %g = ttg.async_commit_group
+    // CHECK: scf.for
+    // CHECK-NOT: ttg.barrier
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      %w = ttg.async_wait {num = 0 : i32}
+      %x = ttg.local_load %v : !ttg.memdesc<512xf32, #shared, #smem, mutable> -> tensor<512xf32, #blocked>
+      %u = ttg.async_copy_global_to_local %p, %v {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #blocked> -> !ttg.memdesc<512xf32, #shared, #smem, mutable>
+      %h = ttg.async_commit_group
+      tt.store %p, %x {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #blocked>
+    }
+    // CHECK: tt.store
+    // CHECK: ttg.async_wait
+    // CHECK-NEXT: arith.constant
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: ttg.local_alloc
+    %e = ttg.async_wait {num = 0 : i32}
+    %z = arith.constant dense<0.0> : tensor<512xf32, #blocked>
+    %c = ttg.local_alloc %z {allocation.offset = 0 : i32} : (tensor<512xf32, #blocked>) -> !ttg.memdesc<512xf32, #shared, #smem>
+    tt.return
+  }
+}
+// -----
+// A copy that is read in another layout is read by other threads, and so is one of which several threads hold an element.
+// RUN: -membar
+#blocked = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+#blocked1 = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
+#shared = #ttg.swizzled_shared<{vec = 1, perPhase = 1, maxPhase = 1, order = [0]}>
+#smem = #ttg.shared_memory
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func public @f(%p: tensor<512x!tt.ptr<f32>, #blocked>, %q: tensor<128x!tt.ptr<f32>, #blocked>) {
+    %b = ttg.local_alloc {allocation.offset = 0 : i32} : () -> !ttg.memdesc<512xf32, #shared, #smem, mutable>
+    %c = ttg.local_alloc {allocation.offset = 2048 : i32} : () -> !ttg.memdesc<128xf32, #shared, #smem, mutable>
+    %t = ttg.async_copy_global_to_local %p, %b {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<512x!tt.ptr<f32>, #blocked> -> !ttg.memdesc<512xf32, #shared, #smem, mutable>
+    %w = ttg.async_wait {num = 0 : i32}
+    // CHECK: ttg.async_wait
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: ttg.local_load
+    %x = ttg.local_load %b : !ttg.memdesc<512xf32, #shared, #smem, mutable> -> tensor<512xf32, #blocked1>
+    %u = ttg.async_copy_global_to_local %q, %c {tt.vec = 4 : i32, tt.vec_axis = 0 : i32} : tensor<128x!tt.ptr<f32>, #blocked> -> !ttg.memdesc<128xf32, #shared, #smem, mutable>
+    %v = ttg.async_wait {num = 0 : i32}
+    // CHECK: ttg.async_wait
+    // CHECK-NEXT: ttg.barrier
+    // CHECK-NEXT: ttg.local_load
+    %y = ttg.local_load %c : !ttg.memdesc<128xf32, #shared, #smem, mutable> -> tensor<128xf32, #blocked>
     tt.return
   }
 }

@@ -11,6 +11,7 @@ pub mod global_bases;
 pub mod intervals;
 pub mod local_memory;
 pub mod local_pointers;
+pub mod own_bytes;
 pub mod promises;
 pub mod reindex;
 pub mod rings;

@@ -203,7 +203,7 @@ pub fn shares_old_values(module: &Module, op: Op) -> bool {
 }
 
 /// Whether an element of a tile is held several times.
-fn has_copies(module: &Module, op: Op, tile: &TileLayout) -> bool {
+pub(crate) fn has_copies(module: &Module, op: Op, tile: &TileLayout) -> bool {
     tile.free_variable_masks() != FreeMasks::default() || tile.num_warps() < scope::num_warps(module, op)
 }
 

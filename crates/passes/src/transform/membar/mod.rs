@@ -15,6 +15,8 @@
 //!   wait (PTX ISA, "cp.async.wait_group"). So a wait turns what copies have written into writes that a barrier must
 //!   settle; before the wait, a read of a ring of buffers does not conflict with a copy to another slot of it. Nor does a
 //!   copy that the pipeliner says goes to a free slot with the reads of this iteration's ([`marks::FREE_SLOT`]).
+//!   Where each thread copies to bytes of its own and nobody else reads them ([`own_bytes`](crate::analysis::own_bytes)) there is nothing to tell others: such copies and
+//!   reads are of no concern to each other, but to whatever else has that memory before and after.
 //! - An asynchronous dot reads its buffers until a wait for it, and for other warps until a barrier after that. Whoever
 //!   makes a dot asynchronous sees to it that nothing is written there before the wait.
 //! - A TMA copy to global memory reads its buffer until a wait, which only the issuing thread sees return. Where none stands
@@ -320,6 +322,7 @@ fn partitions(module: &mut Module, w: ttg::WarpSpecialize, state: &mut State) {
         let mut own = State::default();
         region_ops(module, region, &mut own);
         written.extend(own.unfenced.into_iter().chain(own.copies));
+        written.extend(own.own_copies.into_iter().map(|(range, _)| range));
         loaded.extend(own.loaded);
     }
     // (The threads of the default region are those of what follows: they wait for its copies there.)
@@ -463,7 +466,7 @@ fn visit(module: &mut Module, op: Op, t: &Touches, last: Option<Op>, state: &mut
     let makes = ttng::InitBarrier::cast(module, op).is_some();
     let is_written = |r: Range| {
         let ended = kept(&state.ended, |other| !makes || other != r);
-        overlaps(&state.writes, r) || overlaps(&ended, r) || state.overlaps_own(r, op)
+        overlaps(&state.writes, r) || overlaps(&ended, r) || state.overlaps_own(r, t.of_own.unwrap_or(op))
     };
     let reads = t.reads.iter().chain(&t.slot_reads).chain(&t.dots).chain(&t.drains);
     let read_conflict = reads.copied().any(is_written);
@@ -502,14 +505,13 @@ fn visit(module: &mut Module, op: Op, t: &Touches, last: Option<Op>, state: &mut
         let list = if ends { &mut state.ended } else { &mut state.writes };
         t.writes.iter().for_each(|&w| add(list, w));
     }
-    for &r in t.reads.iter().filter(|_| !t.by_warp) {
-        add(&mut state.reads, r);
-    }
-    for &r in &t.slot_reads {
-        add(&mut state.slot_reads, r);
-    }
-    for &c in &t.copies {
-        add(&mut state.copies, c);
+    if let Some(buffer) = t.of_own {
+        t.reads.iter().chain(&t.slot_reads).for_each(|&r| state.add_own(r, buffer));
+        t.copies.iter().for_each(|&c| state.begin_own_copy(c, buffer));
+    } else {
+        t.reads.iter().filter(|_| !t.by_warp).for_each(|&r| add(&mut state.reads, r));
+        t.slot_reads.iter().for_each(|&r| add(&mut state.slot_reads, r));
+        t.copies.iter().for_each(|&c| add(&mut state.copies, c));
     }
     // (One whose buffers are left alone is a group all the same.)
     if let Some(dot) = ttng::WarpGroupDot::cast(module, op) {

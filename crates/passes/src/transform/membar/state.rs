@@ -14,8 +14,11 @@ pub(super) struct State {
     /// Read in a ring's slot since the last wait for copies: of no concern to a copy into a free slot.
     pub slot_reads: Vec<Range>,
     pub writes: Vec<Range>,
-    /// Written and read by conversions within warps, each warp in a part of its own: of no concern to the same conversion in the next iteration.
+    /// Written and read by conversions within warps, each warp in a part of its own: of no concern to the same conversion in the next iteration. Nor is what threads
+    /// have copied and read in [bytes of their own](crate::analysis::own_bytes) to those that touch the same buffer.
     pub own: Vec<(Range, Op)>,
+    /// As `copies`, in bytes of the threads' own; a wait makes them `own`.
+    pub own_copies: Vec<(Range, Op)>,
     /// Mbarriers that have been ended, by the thread that would make another in its place.
     pub ended: Vec<Range>,
     /// Written by asynchronous copies that may be under way; a wait makes them `writes`.
@@ -39,8 +42,12 @@ pub(super) struct State {
 }
 
 pub(super) fn add(list: &mut Vec<Range>, r: Range) {
-    if let Err(at) = list.binary_search(&r) {
-        list.insert(at, r);
+    insert(list, r);
+}
+
+fn insert<T: Ord>(list: &mut Vec<T>, item: T) {
+    if let Err(at) = list.binary_search(&item) {
+        list.insert(at, item);
     }
 }
 
@@ -54,11 +61,14 @@ pub(super) fn overlaps(list: &[Range], r: Range) -> bool {
 }
 
 impl State {
-    /// A conversion within warps has touched its scratch.
-    pub fn add_own(&mut self, range: Range, op: Op) {
-        if let Err(at) = self.own.binary_search(&(range, op)) {
-            self.own.insert(at, (range, op));
-        }
+    /// A conversion within warps has touched its scratch, or threads what they have of a buffer.
+    pub fn add_own(&mut self, range: Range, of: Op) {
+        insert(&mut self.own, (range, of));
+    }
+
+    /// What threads copy to what they have of a buffer is under way.
+    pub fn begin_own_copy(&mut self, range: Range, of: Op) {
+        insert(&mut self.own_copies, (range, of));
     }
 
     /// Whether any of these may want a barrier or a fence for what has been touched.
@@ -77,9 +87,9 @@ impl State {
         !pending.is_empty() && all.any(|t| t.ranges().any(|r| overlaps(&pending, r)))
     }
 
-    /// Whether a conversion within warps, another than `op`, has touched some of these bytes.
-    pub fn overlaps_own(&self, r: Range, op: Op) -> bool {
-        self.own.iter().any(|&(own, by)| by != op && overlaps(&[own], r))
+    /// Whether a conversion within warps, or threads what they have of a buffer, have touched some of these bytes: of another one than `of`.
+    pub fn overlaps_own(&self, r: Range, of: Op) -> bool {
+        self.own.iter().any(|&(own, by)| by != of && overlaps(&[own], r))
     }
 
     /// A wait for asynchronous copies, for all of them or for some.
@@ -88,8 +98,13 @@ impl State {
             add(&mut self.writes, c);
             add(&mut self.unfenced, c);
         }
+        for (range, of) in self.own_copies.clone() {
+            self.add_own(range, of);
+            add(&mut self.unfenced, range);
+        }
         if all {
             self.copies.clear();
+            self.own_copies.clear();
         }
         for r in std::mem::take(&mut self.slot_reads) {
             add(&mut self.reads, r);
@@ -127,6 +142,9 @@ impl State {
         self.drains.join(&other.drains);
         for &(range, op) in &other.own {
             self.add_own(range, op);
+        }
+        for &(range, of) in &other.own_copies {
+            self.begin_own_copy(range, of);
         }
         for (mine, theirs) in [
             (&mut self.reads, &other.reads),

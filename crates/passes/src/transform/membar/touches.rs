@@ -9,7 +9,7 @@ use tilewright_ir::{Module, Op, Opcode, TypeKind, Value};
 use super::has_barrier;
 use super::state::overlaps;
 use super::turns::{Turn, turn_of};
-use crate::analysis::{local_pointers, scope, scratch};
+use crate::analysis::{local_pointers, own_bytes, scope, scratch};
 use crate::transform::allocate_shared::{buffer_bytes, is_view};
 
 /// Bytes of shared memory, from the first to before the second.
@@ -58,6 +58,8 @@ pub(super) struct Touches {
     pub barrier_inside: bool,
     /// Its writes and reads are a conversion's within warps, each of which touches a part of its own.
     pub by_warp: bool,
+    /// It is a copy or a read of this buffer, of which each thread touches bytes of its own.
+    pub of_own: Option<Op>,
     /// Which slots of the rings whose ranges these are.
     turns: Vec<(Range, Option<Turn>)>,
 }
@@ -96,7 +98,11 @@ impl Touches {
 }
 
 pub(super) fn touches(module: &Module, op: Op) -> Touches {
-    let mut t = Touches { free_slot: module.op_attr(op, marks::FREE_SLOT).is_some(), ..Touches::default() };
+    let mut t = Touches {
+        free_slot: module.op_attr(op, marks::FREE_SLOT).is_some(),
+        of_own: own_bytes::buffer_of(module, op),
+        ..Touches::default()
+    };
     let offset = module.int_attr(op, marks::ALLOCATION_OFFSET).map(|o| o as u32);
     let alloc = ttg::LocalAlloc::cast(module, op);
     if let Some(alloc) = alloc {
