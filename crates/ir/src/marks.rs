@@ -57,6 +57,8 @@ marks! {
     THROUGH_LOOP = "tilewright.through_loop";
     /// On a buffer and on a barrier of a kernel written for one warp: they are those of all warps of the program.
     ALL_WARPS = "ttg.all_warps";
+    /// On a loop: its iterations are programs of the launch, which are in no order among themselves.
+    PROGRAMS = "ttg.programs";
     /// On a loop: its prefetches bring, each a part, what all warps load.
     SHARED_PREFETCHES = "ttg.shared_prefetches";
     /// Which warp makes the tensor map.

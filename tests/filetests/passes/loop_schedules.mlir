@@ -88,14 +88,16 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
-// CHECK: ttg.local_alloc : () -> !ttg.memdesc<3x512xf32
-// CHECK: ttg.local_alloc : () -> !ttg.memdesc<3x512xf32
+// CHECK: ttg.local_alloc : () -> !ttg.memdesc<2x512xf32
+// CHECK: ttg.local_alloc : () -> !ttg.memdesc<2x512xf32
 // CHECK: tt.load
 // CHECK: tt.load
 // CHECK: tt.load
-// CHECK: scf.for {{.*}}, %arg9 =
+// CHECK: scf.for {{.*}}, %arg8 =
 // CHECK: ttg.ring_wait {{.*}} {later = 1 : i32}
-// CHECK: tt.splat %arg9 : i32
+// CHECK: ttg.local_load
+// CHECK: ttg.local_load
+// CHECK: tt.splat %arg8 : i32
 // CHECK: ttg.async_copy_global_to_local
 // CHECK: ttg.async_copy_global_to_local
 // CHECK-NEXT: ttg.ring_commit

@@ -24,7 +24,7 @@ crate::dialect! {
         index(Unrelated)
         types(Is("upper_bound", Same("lower_bound")), Is("step", Same("lower_bound")))
         effects()
-        marks(SHARED_PREFETCHES)
+        marks(SHARED_PREFETCHES, PROGRAMS)
         verify verify_for
     }
 

@@ -2,7 +2,8 @@
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
-use tilewright_ir::effects::is_pure;
+use tilewright_ir::effects::{effects, is_pure};
+use tilewright_ir::opdef::{Access, OpDef, Resource};
 use tilewright_ir::{Module, Op, Opcode, Trait, Value, flow};
 
 use super::calls;
@@ -97,4 +98,18 @@ pub fn waits_for_warps(m: &Module, op: Op) -> bool {
                 | Opcode::Ttng(ttng::Kind::WaitBarrier | ttng::Kind::NamedBarrier)
         )
     )
+}
+
+/// Whether something in an operation writes global memory, waits for others, or is not known.
+pub fn settles(m: &Module, op: Op) -> bool {
+    m.all_ops(op).into_iter().any(|op| {
+        let groups =
+            matches!(m.opcode(op), Some(Opcode::Ttg(ttg::Kind::AsyncCommitGroup | ttg::Kind::AsyncWait)));
+        let outside = |def: &OpDef| {
+            def.effects.iter().any(|e| {
+                !matches!(e.access, Access::Read | Access::Allocate) && e.resource != Resource::Shared
+            })
+        };
+        !groups && m.def(op).is_none_or(outside) && effects(m, op).writes
+    })
 }

@@ -23,12 +23,10 @@
 //! arith.addf %x, %y
 //! ```
 
-use tilewright_ir::dialect::{arith, tt, ttg};
-use tilewright_ir::effects::effects;
-use tilewright_ir::opdef::{Access, Resource};
-use tilewright_ir::{Builder, Module, Op, Opcode, Type, Value, marks};
+use tilewright_ir::dialect::{tt, ttg};
+use tilewright_ir::{Builder, Module, Op, Type, Value, marks};
 
-use crate::analysis::{scope, scratch};
+use crate::analysis::{scope, scratch, waiting};
 use crate::pass::{Pass, Property};
 use crate::remarks;
 use crate::target::TargetInfo;
@@ -124,28 +122,12 @@ fn wait_before(module: &Module, load: tt::Load) -> Op {
     let following = std::iter::successors(module.next_op(load.0), |&op| module.next_op(op));
     let mut last = load.0;
     for op in following {
-        if users.contains(&op) || settles(module, op) {
+        if users.contains(&op) || waiting::settles(module, op) {
             return op;
         }
         last = op;
     }
     last
-}
-
-/// Whether something in an operation writes global memory, waits for others, or is not known.
-fn settles(module: &Module, op: Op) -> bool {
-    module.all_ops(op).into_iter().any(|op| {
-        let groups = matches!(
-            module.opcode(op),
-            Some(Opcode::Ttg(ttg::Kind::AsyncCommitGroup | ttg::Kind::AsyncWait))
-        );
-        let outside = |def: &tilewright_ir::opdef::OpDef| {
-            def.effects.iter().any(|e| {
-                !matches!(e.access, Access::Read | Access::Allocate) && e.resource != Resource::Shared
-            })
-        };
-        !groups && module.def(op).is_none_or(outside) && effects(module, op).writes
-    })
 }
 
 /// A load whose copy has begun.
@@ -179,16 +161,12 @@ impl Begun {
     /// Reads the value where it has been waited for, and puts it in the load's place.
     fn read(&self, module: &mut Module) {
         let value = self.load.result(module);
-        let (mask, other) = (self.load.mask(module), self.load.other(module));
         let ty = module.value_type(value);
-        let other = other.filter(|&other| !schedule::is_zero(module, other));
         let loc = module.op_loc(self.load.0);
         let mut b = Builder::before(module, self.before);
         b.set_loc(loc);
-        let mut read = ttg::LocalLoad::build(&mut b, self.buffer, None, ty).result(b.module);
-        if let (Some(mask), Some(other)) = (mask, other) {
-            read = arith::Select::build(&mut b, mask, read, other).result(b.module);
-        }
+        let read = ttg::LocalLoad::build(&mut b, self.buffer, None, ty).result(b.module);
+        let read = async_copies::choose(&mut b, self.load, read);
         module.replace_all_uses(value, read);
         module.erase_op(self.load.0);
     }

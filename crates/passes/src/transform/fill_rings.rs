@@ -175,7 +175,7 @@ fn block(module: &Module, store: &Store, load: Op) -> Option<tt::DescriptorLoad>
 
 /// The load through pointers whose value threads can copy to a slot.
 fn pointers(module: &Module, load: Op) -> Option<tt::Load> {
-    tt::Load::cast(module, load).filter(|_| schedule::can_copy(module, load))
+    tt::Load::cast(module, load).filter(|&load| schedule::can_fill(module, load))
 }
 
 /// What gives the stored value, if nothing but the store uses that and nothing stands between that a copy may not pass.

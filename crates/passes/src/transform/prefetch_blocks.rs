@@ -33,7 +33,7 @@ use crate::pass::{Pass, Property};
 use crate::sums;
 use crate::target::TargetInfo;
 use crate::transform::software_pipeline::graph::{Body, Stream};
-use crate::transform::software_pipeline::schedule::{self, has_dot, reaches};
+use crate::transform::software_pipeline::schedule::{self, becomes_copy, has_dot, reaches};
 
 /// The pass.
 pub const PASS: Pass = Pass {
@@ -81,7 +81,9 @@ fn blocks(m: &Module, target: &TargetInfo, l: scf::For, num_stages: u32) -> Vec<
     }
     let body = m.region_block(l.body(m));
     let loads = m.block_ops(body).filter_map(|op| tt::DescriptorLoad::cast(m, op));
-    let loads: Vec<_> = loads.filter(|load| reaches(m, body, load.result(m), |op| has_dot(m, op))).collect();
+    let loads: Vec<_> = loads
+        .filter(|load| reaches(m, body, load.result(m), |op| becomes_copy(m, op), |op| has_dot(m, op)))
+        .collect();
     if loads.is_empty() {
         return Vec::new();
     }

@@ -201,7 +201,7 @@ fn slot_type(module: &mut Module, load: Load) -> Option<Type> {
             (module.encoding(*block)?, module.element_type(*block))
         }
         Load::Pointers(load) => {
-            if !schedule::can_copy(module, load.0) {
+            if !schedule::can_fill(module, load) {
                 return None;
             }
             let mut buffers =

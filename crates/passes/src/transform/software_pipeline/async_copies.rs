@@ -8,7 +8,8 @@ use tilewright_ir::marks;
 use tilewright_ir::{AttrKind, Builder, Encoding, Module, Op, Shape, Type, Value};
 use tilewright_layout::TileLayout;
 
-use crate::analysis::{encoding_choice, rings};
+use super::schedule;
+use crate::analysis::{encoding_choice, own_bytes, rings};
 
 /// A load that becomes asynchronous.
 #[derive(Debug, Clone, Copy)]
@@ -19,16 +20,16 @@ pub struct Copy {
     pub field: Value,
     /// The type of one slot.
     pub slot: Type,
+    /// Whether the slot that is filled is another than the one that is read in the same iteration.
+    pub free: bool,
 }
 
 impl Copy {
     /// Allocates the field for a load before the loop `l`: as the buffer that the load fills now is laid out, if it does.
-    pub fn allocate(m: &mut Module, l: scf::For, load: tt::Load, slots: u32) -> Self {
-        let value = load.result(m);
-        let buffer = m.uses(value).iter().find_map(|u| ttg::LocalAlloc::cast(m, u.op)).map(|a| a.result(m));
-        let slot = match buffer.and_then(|b| m.encoding(m.value_type(b))) {
+    pub fn allocate(m: &mut Module, l: scf::For, load: tt::Load, (slots, free): (u32, bool)) -> Self {
+        let slot = match filled(m, load).and_then(|a| m.encoding(m.value_type(a.result(m)))) {
             Some(encoding) => {
-                let ty = m.value_type(value);
+                let ty = m.value_type(load.result(m));
                 let shape: Shape = m.shape(ty).unwrap_or(&[]).into();
                 m.buffer_type(&shape, m.element_type(ty), encoding, true)
             }
@@ -38,19 +39,21 @@ impl Copy {
         let mut b = Builder::before(m, l.0);
         b.set_loc(loc);
         let field = rings::field(&mut b, slot, slots);
-        Copy { load, field, slot }
+        Copy { load, field, slot, free }
     }
 
     /// Emits the copy before `anchor` with these addresses and mask, into slot `slot`.
     pub fn issue(self, m: &mut Module, anchor: Op, ptr: Value, mask: Value, slot: Value) {
-        let Copy { load, field, slot: slot_ty } = self;
+        let Copy { load, field, slot: slot_ty, free } = self;
         let loc = m.op_loc(load.0);
         let mut b = Builder::before(m, anchor);
         b.set_loc(loc);
         let dst = ttg::MemdescIndex::build(&mut b, field, slot, slot_ty).result(b.module);
         let copy = of_load(&mut b, load, ptr, Some(mask), dst);
-        let free = m.attr(AttrKind::Unit);
-        m.set_attr(copy.0, marks::FREE_SLOT, free);
+        if free {
+            let mark = m.attr(AttrKind::Unit);
+            m.set_attr(copy.0, marks::FREE_SLOT, mark);
+        }
     }
 }
 
@@ -86,14 +89,34 @@ pub fn of_load(
     copy
 }
 
+/// What a load gives, where `read` is what its copy has brought: something else than zeros is chosen for what the mask leaves out.
+pub fn choose(b: &mut Builder<'_>, load: tt::Load, read: Value) -> Value {
+    let m = &*b.module;
+    match (load.mask(m), load.other(m)) {
+        (Some(mask), Some(other)) if !schedule::leaves_zeros(m, load) => {
+            arith::Select::build(b, mask, read, other).result(b.module)
+        }
+        _ => read,
+    }
+}
+
+/// The first buffer that a load fills with what its copy brings. The slot is laid out like it.
+pub fn filled(m: &Module, load: tt::Load) -> Option<ttg::LocalAlloc> {
+    let mut users = m.uses(load.result(m)).iter();
+    users.find_map(|u| ttg::LocalAlloc::cast(m, u.op)).filter(|_| schedule::leaves_zeros(m, load))
+}
+
+/// Whether each thread will read of the slot of a load what it has copied there itself, and nobody else reads it: no buffer that the load fills is the slot.
+pub fn is_read_by_who_copies(m: &Module, load: tt::Load) -> bool {
+    filled(m, load).is_none() && own_bytes::is_held_once(m, load.0, m.value_type(load.result(m)))
+}
+
 /// Whether a buffer will be a slot of a ring: filled by one of these loads, and laid out as the first buffer that the load
 /// fills, as the ring will be.
 pub fn becomes_slot(m: &Module, alloc: ttg::LocalAlloc, loads: &[tt::Load]) -> bool {
-    let Some(src) = alloc.src(m).filter(|&src| loads.iter().any(|load| load.result(m) == src)) else {
-        return false;
-    };
     let encoding = |a: ttg::LocalAlloc| m.encoding(m.value_type(a.result(m)));
-    let first = m.uses(src).iter().find_map(|u| ttg::LocalAlloc::cast(m, u.op));
+    let load = loads.iter().find(|load| alloc.src(m) == Some(load.result(m)));
+    let first = load.and_then(|&load| filled(m, load));
     first.is_some_and(|first| encoding(first) == encoding(alloc))
 }
 
@@ -113,7 +136,7 @@ pub fn and_mask(m: &mut Module, anchor: Op, mask: Option<Value>, ptr_ty: Type, i
 pub fn read_slots(m: &mut Module, copies: &[Copy], anchor: Op, slot: Value) {
     // All views first: the anchor may be one of the loads.
     let mut views = Vec::new();
-    for &Copy { load, field, slot: slot_ty } in copies {
+    for &Copy { load, field, slot: slot_ty, .. } in copies {
         let loc = m.op_loc(load.0);
         let mut b = Builder::before(m, anchor);
         b.set_loc(loc);
@@ -123,7 +146,8 @@ pub fn read_slots(m: &mut Module, copies: &[Copy], anchor: Op, slot: Value) {
         let value = load.result(m);
         // A buffer that is laid out otherwise is filled from the ring like any other use.
         let ring_encoding = m.encoding(m.value_type(view));
-        for u in m.uses(value).to_vec() {
+        let whole = schedule::leaves_zeros(m, load);
+        for u in m.uses(value).to_vec().into_iter().filter(|_| whole) {
             if let Some(a) = ttg::LocalAlloc::cast(m, u.op)
                 && m.encoding(m.value_type(a.result(m))) == ring_encoding
             {
@@ -134,6 +158,7 @@ pub fn read_slots(m: &mut Module, copies: &[Copy], anchor: Op, slot: Value) {
             let ty = m.value_type(value);
             let mut b = Builder::after(m, load.0);
             let loaded = ttg::LocalLoad::build(&mut b, view, None, ty).result(b.module);
+            let loaded = choose(&mut b, load, loaded);
             m.replace_all_uses(value, loaded);
         }
         m.erase_op(load.0);

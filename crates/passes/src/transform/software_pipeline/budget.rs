@@ -5,6 +5,7 @@ use tilewright_ir::dialect::{scf, tt, ttg};
 use tilewright_ir::{Module, Op, Value};
 
 use super::graph::is_dot;
+use super::{async_copies, schedule};
 use crate::analysis::{scope, scratch};
 use crate::hopper::tma;
 use crate::target::TargetInfo;
@@ -20,15 +21,17 @@ pub fn buffers(module: &Module, l: scf::For, copies: &[Op], slots: u32) -> u32 {
                 return slots * tma::block_bytes(module, load.desc(module)) as u32;
             }
             let value = module.result(load);
-            let buffer = module.uses(value).iter().find_map(|u| ttg::LocalAlloc::cast(module, u.op));
+            let buffer = tt::Load::cast(module, load).and_then(|load| async_copies::filled(module, load));
             let ty = module.value_type(value);
             let plain =
                 || module.shape(ty).unwrap_or(&[]).iter().product::<u32>() * module.bits(ty).max(8) / 8;
             slots * buffer.map_or_else(plain, bytes)
         })
         .sum();
+    let fills = |load: Op| tt::Load::cast(module, load).is_none_or(|l| schedule::leaves_zeros(module, l));
     let is_ring = |a: ttg::LocalAlloc| {
-        a.src(module).is_some_and(|src| copies.iter().any(|&load| module.result(load) == src))
+        let filled_by = |&load: &Op| a.src(module) == Some(module.result(load)) && fills(load);
+        copies.iter().any(filled_by)
     };
     let others: u32 = alive(module, l.0).filter(|&a| !is_ring(a)).map(bytes).sum();
     rings + others

@@ -24,7 +24,10 @@
 //! under way at that wait, which a loop whose copies take longer than its dot ([`Schedule::starved`]) can't spare: there step 1 stays at the
 //! top, and step 2 comes behind the dot and a barrier of its own.
 //!
-//! Where it can, such a loop has no barrier at all but a [split](super::split_barrier) one, and rings with a slot more:
+//! Where each thread reads what it has copied itself ([`Schedule::own`]) nobody else waits for it: step 1 stands before the first of these reads, and step 2 behind
+//! the last, into the slot that has just been read. So there is a slot less, and no barrier.
+//!
+//! Where it can, a loop of dots has no barrier at all but a [split](super::split_barrier) one, and rings with a slot more:
 //! iteration i
 //!
 //! 1. waits until all warps have arrived in iteration i - 1: then they have finished iteration i - 2, and the copies of
@@ -84,6 +87,7 @@ struct Expander<'m> {
     slots: u32,
     split: bool,
     starved: bool,
+    own: bool,
     levels: Vec<Level>,
     between_levels: u32,
     copies: Vec<Copy>,
@@ -167,7 +171,7 @@ impl<'m> Expander<'m> {
         let slots = schedule.slots();
         // (A split barrier is the inner loop's own.)
         let outer = if schedule.split { None } else { Outer::of(m, l, &schedule, promises, max_shared) };
-        let Schedule { stages, copies, blocks, levels, between_levels, split, starved, .. } = schedule;
+        let Schedule { stages, copies, blocks, levels, between_levels, split, starved, own, .. } = schedule;
         let mut gives = Vec::new();
         let mut out = Vec::new();
         for (k, Slice { ops: slice, mut carried, loaded }) in levels.into_iter().enumerate() {
@@ -182,7 +186,8 @@ impl<'m> Expander<'m> {
                 given: VecDeque::new(),
             });
         }
-        let copies: Vec<Copy> = copies.into_iter().map(|load| Copy::allocate(m, l, load, slots)).collect();
+        let copies: Vec<Copy> =
+            copies.into_iter().map(|load| Copy::allocate(m, l, load, (slots, !own))).collect();
         let fields: Vec<Value> = copies.iter().map(|copy| copy.field).collect();
         let ring = (!fields.is_empty()).then(|| rings::create(&mut Builder::before(m, l.0), &fields, slots));
         let around = outer.as_ref().map_or(l, |o| o.l);
@@ -201,6 +206,7 @@ impl<'m> Expander<'m> {
             slots,
             split,
             starved,
+            own,
             levels: out,
             between_levels,
             copies,
@@ -243,7 +249,11 @@ impl<'m> Expander<'m> {
         let first_free =
             if begin.is_some() { self.slots_from(self.l.0, first.0).pop().unwrap_or(last) } else { last };
         let index = self.l.init(self.m).len();
-        let (slot, free) = (self.carry(first.0), self.carry(first_free));
+        let slot = self.carry(first.0);
+        // (What is always the same number the loop need not count.)
+        let slot = if self.slots == 1 { zero } else { slot };
+        // Behind the reads the slot that has been read is the one to fill.
+        let free = if self.own { slot } else { self.carry(first_free) };
         let phase = self.carry(first.1);
         let turn = self.split.then(|| self.carry(zero));
         let counters = Counters { first, now: (slot, phase), free, turn };
@@ -290,13 +300,19 @@ impl<'m> Expander<'m> {
         // issued and the others waited for (see `dots`).
         let ops: Vec<Op> = self.m.block_ops(self.body).collect();
         let dot = ops.into_iter().find(|&op| ttng::WarpGroupDot::cast(self.m, op).is_some());
-        let anchor = dot.and_then(|d| self.m.next_op(d)).unwrap_or(top);
+        let mut anchor = dot.and_then(|d| self.m.next_op(d)).unwrap_or(top);
         let stages = self.stages as i32;
         let several = self.m.block_ops(self.body).filter(|&op| is_dot(self.m, op)).count() > 1;
         if let (Some(barrier), Some(turn)) = (barrier, turn) {
             self.wait_and_fence(self.l.0, first, stages - 2);
             barrier.arrive(self.m, self.l.0);
             barrier.wait(self.m, top, turn);
+        } else if self.own
+            && let [first, .., last] | [first @ last] = &self.copies[..]
+        {
+            let (first, behind) = (first.load.0, self.m.next_op(last.load.0));
+            self.wait(first, now, stages - 2);
+            anchor = behind.expect("a loop body ends with a yield");
         } else if self.copies.is_empty() {
             // Blocks are waited for where they are read.
         } else if dot.is_some() && !self.starved && stages > if several { 2 } else { 3 } {
@@ -311,7 +327,7 @@ impl<'m> Expander<'m> {
         } else {
             self.wait(top, now, stages - 2);
         }
-        let mut b = Builder::before(self.m, top);
+        let mut b = Builder::before(self.m, if self.own { anchor } else { top });
         let value = arith::Addi::build(&mut b, self.args[0], distance).result(b.module);
         let ahead = Iteration { value, from: self.args[0], ahead: self.stages - 1, runs: true };
         // Behind a split barrier the slot is free at the top already; that early if the copies must have arrived soon.
@@ -341,14 +357,18 @@ impl<'m> Expander<'m> {
         };
         let (up, wraps) = step(self.m, self.yielded, slot);
         // Without slots to spare the one just read is the next to fill.
-        let next_free = if self.slots == self.stages { slot } else { step(self.m, self.yielded, free).0 };
+        let next_free = match self.slots == self.stages {
+            _ if self.own => None,
+            true => Some(slot),
+            false => Some(step(self.m, self.yielded, free).0),
+        };
         let flipped = SplitBarrier::flip(self.m, self.yielded, phase);
         let mut b = Builder::before(self.m, self.yielded);
         let next_phase = arith::Select::build(&mut b, wraps, flipped, phase).result(b.module);
         let next_turn = turn.map(|turn| SplitBarrier::flip(self.m, self.yielded, turn));
         let levels =
             self.levels.iter().flat_map(|level| level.at.iter().chain(level.given.iter().flatten())).copied();
-        let counters = [up, next_free, next_phase].into_iter().chain(next_turn);
+        let counters = [Some(up), next_free, Some(next_phase), next_turn].into_iter().flatten();
         for v in counters.chain(levels.collect::<Vec<_>>()) {
             self.m.push_operand(self.yielded, v);
         }

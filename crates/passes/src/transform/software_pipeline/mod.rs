@@ -15,7 +15,9 @@
 //! | --- | --- |
 //! | [`modulo`] | modulo scheduling, on graphs that say what an operation keeps busy and what depends on what |
 //! | [`graph`] | the graph of a loop's body |
+//! | [`candidates`] | which loads of a loop may run ahead, and why not the others |
 //! | [`schedule`] | the loop's schedule, and what follows from it |
+//! | [`unfollowed`] | what is said where the author's number of stages can't be followed |
 //! | [`budget`] | how much shared memory and how many registers a loop would take |
 //! | [`backward_slice`] | what must run ahead with a load |
 //! | [`expand`] | prologue and kernel |
@@ -27,9 +29,11 @@
 //! | [`epilogue_overlap`] | what is done before the wait for a loop's last dots |
 //! | [`async_dots`](crate::hopper::async_dots) | asynchronous dots, their waits and fences (a pass of its own, which also serves code outside loops) |
 //!
-//! Which loops: those with a dot, or with `tt.num_stages` given by the author. Which loads: those that reach a dot within
-//! the iteration (all, if the author gave the number of stages), if each access is at least 4 bytes wide, masked-off
-//! elements may be zero and their addresses are computed without effects.
+//! Which loops: those with a dot, or with `tt.num_stages` given by the author, and those through programs
+//! ([`persistent_programs`](crate::transform::persistent_programs)). Which loads: those that reach a dot within
+//! the iteration (all, if the author gave the number of stages, or the loop goes through programs), if each access is at least 4 bytes wide
+//! and their addresses are computed without effects. A copy fills in zeros for masked-off elements: others are chosen behind the read of the slot, unless
+//! the loop has stages for its dots alone.
 //!
 //! ```text
 //! scf.for %i = %c0 to %n step %c1 iter_args(%acc = %z, %p = %p0) {
@@ -70,6 +74,7 @@
 pub mod async_copies;
 pub mod backward_slice;
 pub mod budget;
+pub mod candidates;
 pub mod early_dots;
 pub mod epilogue_overlap;
 pub mod expand;
@@ -80,12 +85,14 @@ pub mod prologue_overlap;
 pub mod schedule;
 pub mod split_barrier;
 pub mod tma_copies;
+pub mod unfollowed;
 
 use tilewright_ir::dialect::scf;
 use tilewright_ir::{Diagnostic, Module};
 
 use crate::analysis::promises::Promises;
 use crate::pass::{Pass, Property};
+use crate::remarks;
 use crate::target::TargetInfo;
 use schedule::Schedule;
 
@@ -112,7 +119,11 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_stages: u32) -> Result<
     let promises = Promises::of(module);
     let mut changed = false;
     for l in loops {
-        let Some(mut schedule) = Schedule::of(module, target, l, num_stages) else { continue };
+        let schedule = Schedule::of(module, target, l, num_stages);
+        for (op, text) in unfollowed::of(module, l, schedule.as_ref(), num_stages) {
+            remarks::add(module, op, &text);
+        }
+        let Some(mut schedule) = schedule else { continue };
         let body = module.region_block(l.body(module));
         let early = std::mem::take(&mut schedule.early);
         if let Some(late) = schedule.late.take() {

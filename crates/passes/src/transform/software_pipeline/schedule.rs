@@ -20,22 +20,19 @@
 use rustc_hash::FxHashSet;
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
 use tilewright_ir::marks;
-use tilewright_ir::{AttrKind, Block, Module, Op, Opcode, Trait, Value};
+use tilewright_ir::{AttrKind, Block, Module, Op, Opcode, Value};
 
 use super::async_copies::becomes_slot;
 use super::backward_slice::Slice;
+use super::candidates::Candidates;
 use super::graph::{Body, Stream, is_asynchronous, is_dot};
 use super::late_dots::Late;
-use super::{budget, tma_copies};
-use crate::analysis::global_bases::GlobalBases;
+use super::{async_copies, budget, tma_copies};
 use crate::analysis::tile_layout::tile_layout;
-use crate::analysis::{rings, scope, scratch, waiting};
+use crate::analysis::{scope, scratch};
 use crate::hopper::{multicast, tma, user_dots};
 use crate::machine::GROUP;
 use crate::target::TargetInfo;
-
-/// Addresses of addresses of addresses: what is behind more of them is not read ahead.
-const MAX_LEVELS: usize = 4;
 
 /// What a loop says of its stages itself.
 pub const NUM_STAGES: &str = "tt.num_stages";
@@ -44,7 +41,7 @@ pub const NUM_STAGES: &str = "tt.num_stages";
 pub const MOST_STAGES: &str = "ttg.most-stages";
 
 /// More iterations than that are not under way, whatever a loop says.
-const MOST: i64 = 64;
+pub(super) const MOST: i64 = 64;
 
 /// Warps that load for others have so many slots at least, as long as there is room.
 pub(crate) const SLOTS_OF_PRODUCERS: u32 = 2;
@@ -68,6 +65,8 @@ pub struct Schedule {
     /// Whether the copies of an iteration take longer than its one dot, so that the loop wants as many of them under way as there are
     /// slots, and not one barrier less ([`expand`](super::expand)).
     pub starved: bool,
+    /// Whether each thread reads what it has copied itself, and so waits for nobody else ([`own_bytes`](crate::analysis::own_bytes)).
+    pub own: bool,
     /// Dots that begin before arithmetic that stands in front of them.
     pub early: Vec<Op>,
     /// A dot that runs in the iteration after its own.
@@ -87,17 +86,27 @@ fn is_in_authors_order(module: &Module, op: Op) -> bool {
         )
 }
 
+/// Whether a loop has what the kernel issues and waits for itself: that stays where it is, and nothing runs ahead of what others give it.
+pub(super) fn is_in_order_of_author(module: &Module, l: scf::For) -> bool {
+    module.all_ops(l.0).into_iter().any(|op| is_in_authors_order(module, op))
+}
+
+/// The operations of a loop's body, but its end.
+pub(super) fn ops_of(module: &Module, l: scf::For) -> Vec<Op> {
+    let block = module.region_block(l.body(module));
+    let end = module.last_op(block);
+    module.block_ops(block).filter(|&op| Some(op) != end).collect()
+}
+
 impl Schedule {
     /// The schedule of a loop, or `None` if it stays as it is. `num_stages` is the launch option; the loop's own
     /// `tt.num_stages` overrides it.
     pub fn of(module: &Module, target: &TargetInfo, l: scf::For, num_stages: u32) -> Option<Self> {
-        // What the kernel issues and waits for itself stays where it is, and nothing runs ahead of what others give it.
-        if module.all_ops(l.0).into_iter().any(|op| is_in_authors_order(module, op)) {
+        if is_in_order_of_author(module, l) {
             return None;
         }
         let block = module.region_block(l.body(module));
-        let end = module.last_op(block);
-        let ops: Vec<Op> = module.block_ops(block).filter(|&op| Some(op) != end).collect();
+        let ops = ops_of(module, l);
         let mut schedule = Self::ahead(module, target, l, &ops, num_stages).unwrap_or_default();
         let loads = schedule.loads();
         let dots: Vec<Op> = ops.iter().copied().filter(|&op| is_asynchronous(module, op)).collect();
@@ -111,7 +120,7 @@ impl Schedule {
         let specialized = !scope::enclosing(module, l.0).is_empty();
         let in_step = if specialized { GROUP.min(num_warps) } else { num_warps };
         let registers = budget::registers(module, l);
-        let shared = budget::buffers(module, l, &loads, schedule.stages) + budget::beside(module, l.0);
+        let shared = budget::buffers(module, l, &loads, schedule.slots()) + budget::beside(module, l.0);
         let ctas = budget::ctas(target, budget::warps_of_cta(module, l), registers, shared);
         let stream = Stream { num_warps, in_step, ctas };
         let ahead = schedule.levels.iter().flat_map(|level| level.ops.iter().copied()).collect();
@@ -147,36 +156,15 @@ impl Schedule {
 
     /// What runs ahead in a loop that is to be pipelined: copies, and what gives them their addresses.
     fn ahead(module: &Module, target: &TargetInfo, l: scf::For, ops: &[Op], num_stages: u32) -> Option<Self> {
-        let asked = module.int_attr(l.0, NUM_STAGES);
         let stages = stages_of(module, l.0, num_stages);
         if stages < 2 {
             return None;
         }
-        let block = module.region_block(l.body(module));
-        let dots = ops.iter().any(|&op| has_dot(module, op));
-        if (!dots && asked.is_none()) || ops.iter().any(|&op| is_pipelined(module, op)) {
-            return None;
-        }
-        // An iteration that waits for other programs must not read ahead of its wait.
-        if module.all_ops(l.0).into_iter().any(|op| waiting::synchronizes(module, op)) {
-            return None;
-        }
+        let candidates = Candidates::of(module, l, ops).ok()?;
         let mut schedule = Schedule { stages, ..Schedule::default() };
-        // What the loop may write is loaded where the program says, behind what came before it.
-        let global = GlobalBases::of(module);
-        let written = global.written_before(l.0);
-        let may_run_ahead = |op: Op| !is_load(module, op) || !global.may_read(op, &written);
-        for &op in ops {
-            if !is_load(module, op) {
-                continue;
-            }
-            // Where the author asked for it, what anything but an address needs.
-            let needs = |op| has_dot(module, op) || (asked.is_some() && !module.has_trait(op, Trait::Pure));
-            if reaches(module, block, module.result(op), needs)
-                && can_copy(module, op)
-                && may_run_ahead(op)
-                && let Some(own) = levels_of(module, l, block, op)
-                && own.iter().all(|level| level.ops.iter().all(|&op| may_run_ahead(op)))
+        for &op in ops.iter().filter(|&&op| is_load(module, op)) {
+            if candidates.is_wanted(op)
+                && let Ok(own) = candidates.levels(op)
             {
                 for (k, slice) in own.into_iter().enumerate() {
                     match schedule.levels.get_mut(k) {
@@ -189,26 +177,31 @@ impl Schedule {
             }
         }
         let loads = schedule.loads();
-        while schedule.stages > 2 && budget::buffers(module, l, &loads, schedule.stages) > target.max_shared {
+        let reads_own = |&load: &tt::Load| async_copies::is_read_by_who_copies(module, load);
+        schedule.own =
+            !candidates.dots && schedule.blocks.is_empty() && schedule.copies.iter().all(reads_own);
+        let beside = if schedule.own { budget::beside(module, l.0) } else { 0 };
+        let fits = |s: &Schedule| budget::buffers(module, l, &loads, s.slots()) + beside <= target.max_shared;
+        while schedule.stages > 2 && !fits(&schedule) {
             schedule.stages -= 1;
         }
-        if budget::buffers(module, l, &loads, schedule.stages) > target.max_shared {
+        if !fits(&schedule) {
             return None;
         }
-        if asked.is_none() && schedule.may_grow(module, target, l, ops) {
+        if !candidates.asked && schedule.may_grow(module, target, l, ops) {
             schedule.stages += 1;
         }
         (!loads.is_empty()).then_some(schedule)
     }
 
     /// The loads that become copies.
-    fn loads(&self) -> Vec<Op> {
+    pub fn loads(&self) -> Vec<Op> {
         self.copies.iter().map(|load| load.0).chain(self.blocks.iter().map(|load| load.0)).collect()
     }
 
-    /// Slots of a ring: a warp group that is half an iteration behind still reads the one before.
+    /// Slots of a ring: a warp group that is half an iteration behind still reads the one before; a thread that reads its own copies has read a slot before it fills it.
     pub fn slots(&self) -> u32 {
-        self.stages + u32::from(self.split)
+        self.stages + u32::from(self.split) - u32::from(self.own)
     }
 
     /// Whether a loop of one dot for warp groups has a fourth stage for nothing, with which it needs one barrier less (see
@@ -289,40 +282,7 @@ fn early(body: &Body<'_>, dots: &[Op], any: bool, ready: impl Fn(Op) -> u32) -> 
     found
 }
 
-/// What must run ahead for a load: with it, and for each load in its address an iteration before it, and so on. `None` if
-/// that can't be.
-fn levels_of(module: &Module, l: scf::For, body: Block, load: Op) -> Option<Vec<Slice>> {
-    let mut slice = Slice::default();
-    if !slice.collect_operands(module, l, body, load) {
-        return None;
-    }
-    let mut levels = vec![slice];
-    loop {
-        let mut next = Slice::default();
-        for &v in &levels.last()?.loaded {
-            let op = module.defining_op(v)?;
-            next.ops.insert(op);
-            if !next.collect_operands(module, l, body, op) {
-                return None;
-            }
-        }
-        if next.ops.is_empty() {
-            return Some(levels);
-        }
-        levels.push(next);
-        // Also where an address is what the iteration before has loaded: a list can't be read ahead.
-        if levels.len() > MAX_LEVELS {
-            return None;
-        }
-    }
-}
-
-/// Whether an operation says that a loop around it has been pipelined, or has a pipelined one inside.
-fn is_pipelined(module: &Module, op: Op) -> bool {
-    rings::waits_for_group(module, op) || ttg::AsyncCopyBlockToLocal::cast(module, op).is_some()
-}
-
-fn is_load(module: &Module, op: Op) -> bool {
+pub(super) fn is_load(module: &Module, op: Op) -> bool {
     tt::Load::cast(module, op).is_some() || tt::DescriptorLoad::cast(module, op).is_some()
 }
 
@@ -333,13 +293,19 @@ pub(crate) fn has_dot(module: &Module, op: Op) -> bool {
 }
 
 /// Whether a value reaches an operation of the same iteration, other than as the address of a load that is copied itself.
-pub(crate) fn reaches(module: &Module, body: Block, value: Value, wanted: impl Fn(Op) -> bool) -> bool {
+pub(crate) fn reaches(
+    module: &Module,
+    body: Block,
+    value: Value,
+    copied: impl Fn(Op) -> bool,
+    wanted: impl Fn(Op) -> bool,
+) -> bool {
     let mut seen = FxHashSet::default();
     let mut work = vec![value];
     while let Some(v) = work.pop() {
         for u in module.uses(v) {
             let Some(at) = module.ancestor_in_block(body, u.op) else { continue };
-            if !seen.insert(at) || (is_load(module, at) && can_copy(module, at)) {
+            if !seen.insert(at) || copied(at) {
                 continue;
             }
             if wanted(at) {
@@ -351,13 +317,22 @@ pub(crate) fn reaches(module: &Module, body: Block, value: Value, wanted: impl F
     false
 }
 
-/// Whether a load can be an asynchronous copy: by TMA, or by `cp.async`, which moves 4, 8 or 16 bytes and fills with zeros
-/// (PTX ISA, "cp.async").
-pub(crate) fn can_copy(module: &Module, op: Op) -> bool {
-    let Some(load) = tt::Load::cast(module, op) else {
-        return tma::fills_rings(module, module.operands(op)[0]);
-    };
-    why_no_copy(module, load).is_none() && load.other(module).is_none_or(|o| is_zero(module, o))
+/// Whether an operation is a load that can be an asynchronous copy, by TMA or by `cp.async`, which leaves in its slot all that the load gives.
+pub(crate) fn becomes_copy(module: &Module, op: Op) -> bool {
+    match tt::Load::cast(module, op) {
+        Some(load) => can_fill(module, load),
+        None => is_load(module, op) && tma::fills_rings(module, module.operands(op)[0]),
+    }
+}
+
+/// Whether a load through pointers can be a copy that leaves in its slot all that the load gives.
+pub(crate) fn can_fill(module: &Module, load: tt::Load) -> bool {
+    why_no_copy(module, load).is_none() && leaves_zeros(module, load)
+}
+
+/// Whether masked-off elements are zero, which is what copies fill in (PTX ISA, "cp.async"). Others are chosen behind the read of the slot.
+pub(crate) fn leaves_zeros(module: &Module, load: tt::Load) -> bool {
+    load.mask(module).and(load.other(module)).is_none_or(|other| is_zero(module, other))
 }
 
 /// Why a load can't be copies by `cp.async`, whatever masked-off elements are.
@@ -386,7 +361,7 @@ pub(crate) fn why_no_copy(module: &Module, load: tt::Load) -> Option<&'static st
 }
 
 /// Whether a value is zero in all bits.
-pub(crate) fn is_zero(module: &Module, value: Value) -> bool {
+fn is_zero(module: &Module, value: Value) -> bool {
     if let Some(s) = tt::Splat::of(module, value) {
         return is_zero(module, s.src(module));
     }
