@@ -2,6 +2,10 @@
 
 import numpy as np
 import pytest
+from rms_norm import rms_norm_kernel
+from rope import rope_kernel
+from softmax import softmax_kernel
+from vector_add import add_kernel
 
 import tilewright as triton
 import tilewright.language as tl
@@ -96,6 +100,100 @@ def test_operands_that_are_padded_with_numbers(device, warps):
     np.testing.assert_array_equal(device.numpy(out), want)
 
 
+PERSISTENT = [{"persistent": True, "num_stages": n} for n in (1, 2, 3, 5)]
+
+
+@pytest.mark.parametrize("options", PERSISTENT)
+@pytest.mark.parametrize("ctas", [1, 2, 4])
+@pytest.mark.parametrize(("columns", "block"), [(1024, 1024), (1000, 1024), (1000, 1000)])
+def test_softmax_of_programs_in_a_row(device, columns, block, ctas, options):
+    x = np.random.default_rng(3).standard_normal((7, columns)).astype(np.float16)
+    out = device.array(np.full(x.shape, np.nan, np.float16))
+    softmax_kernel[(7,)](
+        out, device.array(x), columns, columns, columns, BLOCK=block, num_ctas=ctas, **options
+    )
+    np.testing.assert_allclose(device.numpy(out), softmax_of(x), rtol=2e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("options", PERSISTENT)
+@pytest.mark.parametrize("ctas", [1, 2])
+def test_rms_norm_of_programs_in_a_row(device, ctas, options):
+    rng = np.random.default_rng(4)
+    x, w = (rng.standard_normal(shape).astype(np.float32) for shape in ((9, 1000), 1000))
+    y = device.array(np.full(x.shape, np.nan, np.float32))
+    rms_norm_kernel[(9,)](
+        device.array(x), device.array(w), y, 1000, 1e-6, BLOCK=1024, num_ctas=ctas, **options
+    )
+    want = x / np.sqrt((x.astype(np.float64) ** 2).mean(axis=1, keepdims=True) + 1e-6) * w
+    np.testing.assert_allclose(device.numpy(y), want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("options", PERSISTENT)
+def test_sum_of_programs_in_a_row(device, options):
+    x, y = np.random.default_rng(5).standard_normal((2, 5000)).astype(np.float32)
+    out = device.array(np.full(5000, np.nan, np.float32))
+    add_kernel[(10,)](device.array(x), device.array(y), out, 5000, BLOCK=512, **options)
+    np.testing.assert_array_equal(device.numpy(out), x + y)
+
+
+@pytest.mark.parametrize("options", PERSISTENT[1:])
+def test_rope_of_a_grid_of_two_axes(device, options):
+    rng = np.random.default_rng(6)
+    tokens, heads, half = 5, 8, 32
+    x = rng.standard_normal((tokens, heads, 2 * half)).astype(np.float32)
+    cos, sin = rng.standard_normal((2, 3, half)).astype(np.float32)
+    out = device.array(np.full(x.shape, np.nan, np.float32))
+    args = [device.array(v) for v in (x, cos, sin)]
+    rope_kernel[(tokens, 2)](*args, out, 3, heads, HALF=half, HEADS=4, num_warps=2, **options)
+    c, s = (v[np.arange(tokens) % 3][:, None, :] for v in (cos, sin))
+    want = np.concatenate(
+        [x[..., :half] * c - x[..., half:] * s, x[..., half:] * c + x[..., :half] * s], axis=-1
+    )
+    np.testing.assert_allclose(device.numpy(out), want, rtol=1e-5, atol=1e-5)
+
+
+@triton.jit
+def in_place(x, count, total, n, BLOCK: tl.constexpr):
+    """A program reads its row, writes it, and reads it once more; atomic operations tell how often."""
+    row, batch = tl.program_id(0), tl.program_id(1)
+    o = tl.arange(0, BLOCK)
+    at = x + (batch * tl.num_programs(0) + row) * BLOCK + o
+    tl.store(at, tl.load(at, mask=o < n, other=7.0) * 2)
+    tl.atomic_add(count + row, 1)
+    again = tl.load(at, mask=o < n, other=-1.0)
+    tl.store(at, again + 1, mask=o < n)
+    tl.atomic_add(total + o, again)
+
+
+@pytest.mark.parametrize("options", PERSISTENT)
+def test_rows_in_place(device, options):
+    """What a later program loads passes what the ones before store; what a program loads behind its own store does not."""
+    rows, batches, n, block = 4, 3, 200, 256
+    x = np.random.default_rng(7).integers(-9, 10, (batches * rows, block)).astype(np.float32)
+    given, count, total = device.array(x), device.zeros(rows, np.int32), device.zeros(block, np.float32)
+    in_place[(rows, batches)](given, count, total, n, BLOCK=block, num_warps=2, **options)
+    inside = np.arange(block) < n
+    np.testing.assert_array_equal(device.numpy(given), np.where(inside, 2 * x + 1, 14))
+    np.testing.assert_array_equal(device.numpy(count), np.full(rows, batches))
+    np.testing.assert_array_equal(device.numpy(total), np.where(inside, 2 * x, -1).sum(axis=0))
+
+
+@triton.jit
+def turn_in_place(x, SIZE: tl.constexpr):
+    i, j = tl.arange(0, SIZE)[:, None], tl.arange(0, SIZE)[None, :]
+    tile = x + tl.program_id(0) * SIZE * SIZE
+    tl.store(tile + j * SIZE + i, tl.load(tile + i * SIZE + j))
+
+
+@pytest.mark.parametrize("options", PERSISTENT)
+def test_blocks_that_are_turned_in_place(device, options):
+    """Threads store where others have loaded: these have waited for their copies before."""
+    x = np.arange(7 * 32 * 32, dtype=np.float32).reshape(7, 32, 32)
+    given = device.array(x)
+    turn_in_place[(7,)](given, SIZE=32, **options)
+    np.testing.assert_array_equal(device.numpy(given), x.swapaxes(1, 2))
+
+
 def compiled(kernel, *args, **options):
     return kernel.warmup(*args, grid=(132,), target="cuda:90", **options)
 
@@ -115,6 +213,35 @@ def test_slots_and_barriers(columns, stages, slots):
     copies = ahead.asm["ptx"].count("cp.async.cg.shared.global")
     assert copies == stages * columns * 2 // (16 * 8 * 32)
     assert not ahead.metadata.remarks
+
+
+@pytest.mark.parametrize(
+    ("columns", "ctas", "slots"), [(8192, 1, 2), (65536, 1, 1), (65536, 2, 3), (65536, 4, 7)]
+)
+def test_slots_of_programs_in_a_row(columns, ctas, slots):
+    """As many as the launch says, and no more than there is room for; a CTA of a cluster has its part of a row."""
+    stages = 3 if ctas == 1 else 8
+    kernel = compiled(
+        softmax_kernel, tl.float16, tl.float16, columns, columns, columns, BLOCK=columns, num_warps=16, num_ctas=ctas,
+        num_stages=stages, persistent=True,
+    )  # fmt: skip
+    assert f"memdesc<{slots}x{columns // ctas}xf16" in kernel.asm["ttgir"]
+    assert kernel.metadata.shared <= 227 << 10
+
+
+def test_rows_without_room():
+    kernel = compiled(
+        softmax_kernel,
+        tl.float32,
+        tl.float32,
+        65536,
+        65536,
+        65536,
+        BLOCK=65536,
+        num_warps=32,
+        persistent=True,
+    )
+    assert "cp.async" not in kernel.asm["ptx"]
 
 
 def test_why_a_number_of_stages_is_not_followed():

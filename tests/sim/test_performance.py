@@ -146,6 +146,28 @@ def test_matmul_has_no_bank_conflicts_without_warp_group_instructions():
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_rows_that_are_copied_ahead_have_no_bank_conflicts(dtype):
+    x, out = numbers(6, 1024, dtype=dtype), zeros(6, 1024, dtype=dtype)
+    launch = softmax.softmax_kernel[(6,)]
+    plain, ahead = (
+        counters(
+            launch(out, x, 1024, 1024, 1024, BLOCK=1024, num_warps=2, persistent=True, num_stages=stages)
+        )
+        for stages in (1, 3)
+    )
+    copies = [
+        count for name, count in ahead["opcodes"].items() if name.startswith("cp.async.cg.shared.global")
+    ]
+    # Three rows of a program, copied by 16 bytes a lane; at the end of each of the two programs two more that are masked off.
+    assert sum(copies) == (6 + 2 * 2) * 1024 * x.itemsize // 512
+    assert ahead["bank_conflicts"] == plain["bank_conflicts"] == 0
+    barriers = [
+        {name: n for name, n in c["opcodes"].items() if name.startswith("bar")} for c in (plain, ahead)
+    ]
+    assert barriers[0] == barriers[1]
+
+
 class Counted:
     """A kernel whose launches are counted: stands in its module under its own name."""
 

@@ -508,7 +508,7 @@ options! {
     /// on whose sign the code relies takes a kernel without.
     positive_divisors: bool = true, Kind::Flag, [Passes];
     /// Whether a launch on an NVIDIA GPU starts no more programs than it holds at once, each of which does the work of several, one after the other: along x, or of the
-    /// whole grid where the kernel asks for numbers along other axes, too. On the CPU executor that makes no difference.
+    /// whole grid where the kernel asks for numbers along other axes, too. Kernels that multiply nothing load for the next `num_stages - 1` programs meanwhile. On the CPU executor that makes no difference.
     persistent: bool = false, Kind::Flag, [Passes, Launch];
     /// Further arguments of `ptxas`, separated by spaces, before those of `PTXAS_OPTIONS`.
     ptx_options: Option<Text> = None, Kind::Text("arguments separated by spaces, such as '--opt-level 1'"), [CodeGenerator];

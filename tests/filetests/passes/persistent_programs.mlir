@@ -23,6 +23,7 @@ module {
 // CHECK: scf.for %arg3 = [[FIRST]] to %arg2 step [[STEP]]
 // CHECK-NEXT: arith.muli %arg3
 // CHECK: tt.store
+// CHECK-NEXT: } {ttg.programs}
 // CHECK: tt.return
 // -----
 // Without the option nothing changes.

@@ -21,12 +21,17 @@
 //!
 //! Numbers along several axes are taken from one that counts rounds of as many programs as are started, there and back (`there_and_back`).
 //!
+//! Loads of later programs may pass stores of earlier ones, in [loops](marks::PROGRAMS) that nothing is multiplied in: [`software_pipeline`](crate::transform::software_pipeline)
+//! makes them run `num_stages - 1` programs ahead. In a launch without this option programs are in no order, so what a program loads before it stores, adds or waits itself may be
+//! what was there before any other began: also of memory that these write, and by whichever argument. What stands behind its own stores and atomic operations stays
+//! there. Kernels whose programs wait for each other are refused.
+//!
 //! A product of warp groups whose operands are blocks gets a warp that loads (`tt.warp_specialize`): it loads for the next program while a tile is stored.
 
 use rustc_hash::FxHashSet;
 use tilewright_ir::dialect::{arith, scf, tt, ttg};
 use tilewright_ir::effects::is_pure;
-use tilewright_ir::{AttrKind, Builder, Diagnostic, Module, Op, Opcode, Trait, Type, Value, launch};
+use tilewright_ir::{AttrKind, Builder, Diagnostic, Module, Op, Opcode, Trait, Type, Value, launch, marks};
 
 use crate::analysis::waiting;
 use crate::hopper::encode_descriptors::update_signature;
@@ -98,6 +103,8 @@ pub fn run(module: &mut Module, target: &TargetInfo) -> Result<(), Diagnostic> {
             module.move_before(op, last.0);
         }
     }
+    let programs = module.attr(AttrKind::Unit);
+    module.set_attr(l.0, marks::PROGRAMS, programs);
     if target.tma && target.dots.wgmma && multiplies_blocks(module, l.0) {
         let yes = module.attr(AttrKind::Bool(true));
         module.set_attr(l.0, HINT, yes);
