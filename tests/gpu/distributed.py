@@ -31,6 +31,7 @@ sys.path.append(str(Path(__file__).parents[1] / "bench"))
 
 from peers import about
 from results import OURS, Record, Result, times
+from tolerance import close, poison
 
 DTYPE = torch.bfloat16
 WHAT = ("check", "collectives", "products", "attention", "fault")
@@ -636,6 +637,7 @@ def attention(record, mesh, ways):
     """The same kernel with all on one GPU, beside it over all: heads of 128, as many tokens in all. Each GPU has all for itself, too, and so each is as warm by
     one as by the other: they take turns."""
     import ring_attention as ring
+    from speed import exact_attention
 
     ranks, rank, (heads, tokens, d) = dist.get_world_size(), dist.get_rank(), (8, 65536, 128)
     counts, own = torch.zeros(2, dtype=torch.int32, device="cuda"), tokens // ranks
@@ -654,16 +656,21 @@ def attention(record, mesh, ways):
     )
     ours = functools.partial(ring.ring_attention, part, *mine, o, counts, mesh, **how)
     runs = {OURS: ours, "one GPU": alone} | in_ways(ways, ours, copying("copiers", (8, 32)))
-    torch.cuda.synchronize()
-    dist.barrier()
-    alone()
-    for run in runs.values():
-        o.zero_()
+    # Of 65,536 keys 16 lost ones change a row by 0.006 to 0.012 of its spread, 1,024 by 0.12 and more (tests/runtime/test_tolerance.py); 0.002 are allowed. What comes
+    # from other ranks is poisoned as what is stored is, or a way that brings nothing would pass with what the one before it brought.
+    wanted, error = exact_attention(part, k, v, False)[0], {}
+    others = [x[other] for x in mine for other in range(ranks) if other != rank]
+    for who, run in runs.items():
+        stale = [one] if run is alone else [o, *others]
+        for x in stale:
+            poison(x)
+        torch.cuda.synchronize()
+        dist.barrier()
         run()
-        if run is not alone:
-            torch.testing.assert_close(o, one[:, rank * own : (rank + 1) * own], rtol=1e-2, atol=1e-2)
+        mine_of_one = one[:, rank * own : (rank + 1) * own]
+        error[who] = close(mine_of_one if run is alone else o, wanted)
     case = f"attention, {heads} heads of {d}, {tokens:,} tokens"
-    result = Result("products across devices", case, case)
+    result = Result("products across devices", case, case, errors=error)
     result.graph = in_graphs(runs, 6)
     keep(record, result)
 
