@@ -19,6 +19,7 @@ import raw_matmul
 import raw_workloads
 from peers import about
 from results import OURS, Record, Result
+from tolerance import close, poison
 
 from tilewright.tle.raw.languages import _nvrtc
 from tilewright.tle.raw.languages.cuda import _headers
@@ -83,18 +84,20 @@ def tensor_map(x):
 def matmul(record, module, size):
     """The two matmuls of ``size``³: the results, then the times."""
     a, b = (torch.randn(size, size, device="cuda", dtype=torch.float16) for _ in range(2))
-    ours, theirs = (torch.zeros(size, size, device="cuda", dtype=torch.float16) for _ in range(2))
+    ours, theirs = (torch.empty(size, size, device="cuda", dtype=torch.float16) for _ in range(2))
     function, shared, programs = cuda_kernel(module, "matmul_kernel"), 131072, size // raw_matmul.BLOCK
     most_shared = 8
     checked(DRIVER.cuFuncSetAttribute(function, most_shared, shared))
     args = [tensor_map(a), tensor_map(b), theirs, size, size]
     run = functools.partial(raw_matmul.matmul, a, b, ours)
     run_cuda = functools.partial(launch, function, (programs, programs), args, 384, shared)
+    for c in (ours, theirs):
+        poison(c)
     compiled = run()
     run_cuda()
-    want = a @ b.T
+    want = a.float() @ b.float().T
     for c in (ours, theirs):
-        torch.testing.assert_close(c, want, rtol=2e-3, atol=0.1)
+        close(c, want, 1e-3)
     report(record, f"matmul {size}³", run, run_cuda, compiled)
 
 
@@ -121,6 +124,8 @@ def main():
         args, cuda_args = (*given, *ours, *others), (*given, *theirs, *others)
         run = functools.partial(kernel[(programs,)], *args, num_warps=raw_workloads.WARPS)
         run_cuda = functools.partial(launch, function, (programs, 1), cuda_args)
+        for out in (*ours, *theirs):
+            poison(out)
         compiled = run()
         run_cuda()
         torch.cuda.synchronize()
