@@ -1,14 +1,16 @@
 """The CPU executor and the PTX simulator on three kernels, medians.
 
 ``python executors.py [--record FILE] [--triton PYTHON]``: of Triton's interpreter, on the same sources, where the Python of an
-environment is given that has torch and Triton (and a NumPy that its interpreter can use).
+environment is given that has torch and Triton (and a NumPy that its interpreter can use): the executor and it take turns, with as many rounds each.
 """
 
 import argparse
-import json
+import functools
 import os
 import subprocess
+import sys
 import time
+from collections.abc import Callable
 
 import numpy as np
 from peers import load, load_for_triton, machine
@@ -46,32 +48,59 @@ def cases(get, put):
     )
 
 
-def laps_ms(run, rounds: int) -> list[float]:
-    times = []
-    for _ in range(rounds):
-        start = time.perf_counter()
-        run()
-        times.append(round((time.perf_counter() - start) * 1e3, 4))
-    return times
+def lap_ms(run) -> float:
+    start = time.perf_counter()
+    run()
+    return round((time.perf_counter() - start) * 1e3, 4)
 
 
 def in_triton() -> None:
-    """In a process of its own: the laps of Triton's interpreter by case, as JSON."""
+    """In a process of its own, for each case that a line of the input names the time of a launch of Triton's interpreter, the first time of one that is checked."""
     import torch
     import triton
 
-    found = {}
-    for name, run, check in cases(load_for_triton, torch.from_numpy):
-        found[name] = laps_ms(run, 3)
-        check()
-    print(json.dumps({"triton": triton.__version__, "laps": found}))
+    every = {name: (run, check) for name, run, check in cases(load_for_triton, torch.from_numpy)}
+    print(triton.__version__, flush=True)
+    known = set()
+    for line in sys.stdin:
+        run, check = every[name := line.rstrip("\n")]
+        took = lap_ms(run)
+        if name not in known:
+            check()
+            known.add(name)
+        print(took, flush=True)
 
 
-def of_triton(python: str) -> dict:
-    """What `in_triton` says in another environment."""
-    command = [python, __file__, "--in-triton"]
-    said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=os.environ | {"TRITON_INTERPRET": "1"})  # fmt: skip
-    return json.loads(said.stdout.splitlines()[-1])
+class Interpreter:
+    """Triton's, in the process of another environment, which waits while it isn't asked."""
+
+    def __init__(self, python: str):
+        command = [python, __file__, "--in-triton"]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ | {"TRITON_INTERPRET": "1"})  # fmt: skip
+        self.version = self._answer()
+
+    def _answer(self) -> str:
+        said = self.process.stdout.readline()
+        if not said:
+            raise RuntimeError(f"Triton's interpreter ended with status {self.process.wait()}")
+        return said.strip()
+
+    def lap_ms(self, name: str) -> float:
+        self.process.stdin.write(f"{name}\n")
+        self.process.stdin.flush()
+        return float(self._answer())
+
+
+def in_turns(laps: dict[str, Callable[[], float]]) -> dict[str, list[float]]:
+    """The times of as many rounds for each as take 20 s together, five to twenty, behind one that warms up; every other round begins with the last one."""
+    rounds = min(20, max(5, int(20_000 / sum(lap() for lap in laps.values()))))
+    found = {who: [] for who in laps}
+    order = list(laps)
+    for _ in range(rounds):
+        for who in order:
+            found[who].append(laps[who]())
+        order.reverse()
+    return found
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -87,22 +116,23 @@ def main(arguments: list[str] | None = None) -> None:
     if options.in_triton:
         in_triton()
         return
-    peer = of_triton(options.triton) if options.triton else {}
-    record = Record(options.record, machine() | {k: v for k, v in peer.items() if k == "triton"})
+    peer = Interpreter(options.triton) if options.triton else None
+    record = Record(options.record, machine() | ({"triton": peer.version} if peer else {}))
     found: dict[str, Result] = {}
-    for backend, who, rounds in (("interp", OURS, 20), ("ptxsim", SIMULATOR, 3)):
+    for backend, who in (("interp", OURS), ("ptxsim", SIMULATOR)):
         os.environ["TILEWRIGHT_BACKEND"] = backend
         for name, run, check in cases(load, lambda x: x):
             run()
             check()
+            takers = {who: functools.partial(lap_ms, run)}
+            if peer and who == OURS:
+                takers[TRITON] = functools.partial(peer.lap_ms, name)
             result = found.setdefault(name, Result("executor", name, name, "ms"))
-            result.laps[who] = laps_ms(run, rounds)
-            print(f"{name:32} {result.ms(who):10.3f} ms  {backend}", flush=True)
+            result.laps |= in_turns(takers)
+            for taker in takers:
+                print(f"{name:32} {result.ms(taker):10.3f} ms  {taker if taker == TRITON else backend}, {len(result.laps[taker])} rounds", flush=True)  # fmt: skip
     del os.environ["TILEWRIGHT_BACKEND"]
-    for name, result in found.items():
-        if peer:
-            result.laps[TRITON] = peer["laps"][name]
-            print(f"{name:32} {result.ms(TRITON):10.3f} ms  Triton's interpreter", flush=True)
+    for result in found.values():
         record.add(result)
 
 
