@@ -104,7 +104,7 @@ PERSISTENT = [{"persistent": True, "num_stages": n} for n in (1, 2, 3, 5)]
 
 
 @pytest.mark.parametrize("options", PERSISTENT)
-@pytest.mark.parametrize("ctas", [1, 2, 4])
+@pytest.mark.parametrize("ctas", [1, 2, 4, 8])
 @pytest.mark.parametrize(("columns", "block"), [(1024, 1024), (1000, 1024), (1000, 1000)])
 def test_softmax_of_programs_in_a_row(device, columns, block, ctas, options):
     x = np.random.default_rng(3).standard_normal((7, columns)).astype(np.float16)
