@@ -18,6 +18,7 @@ use crate::dialect::{arith, scf, tt, ttg};
 use crate::effects::is_pure;
 use crate::entity::{Op, Type, Value};
 use crate::fold::{Number, constant, fold, number};
+use crate::marks;
 use crate::module::{Module, OpSpec};
 use crate::opdef::{Opcode, Trait};
 use crate::rewrite::{Pattern, Rewriter, rewrite};
@@ -115,10 +116,8 @@ fn reassociate_constants(r: &mut Rewriter<'_>, op: Op) -> bool {
     if !matches!(kind, K::Addi | K::Muli | K::Andi | K::Ori | K::Xori) {
         return false;
     }
-    let Some(inner) = r.module.defining_op(x).filter(|&o| r.module.opcode(o) == Some(Opcode::Arith(kind)))
-    else {
-        return false;
-    };
+    let same = |&o: &Op| r.module.opcode(o) == Some(Opcode::Arith(kind)) && !marks::promises(r.module, o);
+    let Some(inner) = r.module.defining_op(x).filter(same) else { return false };
     let &[y, c1] = r.module.operands(inner) else { return false };
     let Some(n1) = int(r.module, c1) else { return false };
     let n = match kind {
@@ -300,7 +299,7 @@ fn combine_pointer_offsets(r: &mut Rewriter<'_>, op: Op) -> bool {
     let m = &*r.module;
     let Some(inner) = tt::Addptr::of(m, outer.ptr(m)) else { return false };
     let ty = m.value_type(outer.offset(m));
-    if m.value_type(inner.offset(m)) != ty {
+    if m.value_type(inner.offset(m)) != ty || marks::promises(m, inner.0) {
         return false;
     }
     let (Some(a), Some(b)) = (int(m, inner.offset(m)), int(m, outer.offset(m))) else { return false };

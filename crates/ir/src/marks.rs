@@ -3,6 +3,9 @@
 //! Each has one spelling, here. Declarations say which of them their operations carry (`marks(…)`), and the verifier reports
 //! one that lies elsewhere. What any operation may carry stands apart.
 
+use crate::entity::Op;
+use crate::module::Module;
+
 macro_rules! marks {
     ($list:ident: $($(#[doc = $doc:literal])+ $NAME:ident = $name:literal;)*) => {
         $($(#[doc = $doc])+ pub const $NAME: &str = $name;)*
@@ -79,4 +82,9 @@ marks! {
     DIVISIBILITY = "tt.divisibility";
     /// How long runs of consecutive elements are, by dimension.
     CONTIGUITY = "tt.contiguity";
+}
+
+/// Whether an operation carries a promise of its author's about its value (`tl.multiple_of` and its like).
+pub fn promises(module: &Module, op: Op) -> bool {
+    [DIVISIBILITY, CONTIGUITY, CONSTANCY].iter().any(|name| module.op_attr(op, name).is_some())
 }

@@ -10,6 +10,7 @@ use crate::builder::Builder;
 use crate::dialect::{arith, tt};
 use crate::effects::is_erasable;
 use crate::entity::{Attr, Block, Op, Type, Value};
+use crate::marks;
 use crate::module::Module;
 use crate::opdef::{Opcode, Trait};
 
@@ -89,8 +90,11 @@ impl Rewriter<'_> {
         if m.has_trait(op, Trait::Constant) {
             return false;
         }
+        // What it promises of its value, another operation's would not say.
+        let promises = marks::promises(m, op);
         if m.results(op).len() == 1
             && let Some(folded) = fold(self.module, op)
+            && (!promises || matches!(folded, Folded::Constant(_)))
         {
             let value = match folded {
                 Folded::Value(v) => v,
@@ -102,7 +106,7 @@ impl Rewriter<'_> {
             self.replace(op, &[value]);
             return true;
         }
-        for pattern in patterns {
+        for pattern in patterns.iter().filter(|_| !promises) {
             let before = self.module.num_ops();
             if pattern(self, op) {
                 for index in before..self.module.num_ops() {

@@ -296,6 +296,7 @@ impl Evaluator<'_> {
         let mut kept = Vec::new();
         let mut results = Vec::new();
         for (i, (&arg, &out)) in args.iter().zip(yielded).enumerate() {
+            let out = self.without_promises(out);
             if arg == out || out == init[i] {
                 self.module.replace_all_uses(arg, init[i]);
                 results.push(init[i]);
@@ -664,8 +665,9 @@ impl Evaluator<'_> {
         let mut kept = Vec::new();
         let mut results = Vec::new();
         for i in 0..init.len() {
-            let stays = after_args[i] == yielded[i] || yielded[i] == init[i];
-            if stays && handed_on[i] == before_args[i] {
+            let yielded = self.without_promises(yielded[i]);
+            let stays = after_args[i] == yielded || yielded == init[i];
+            if stays && self.without_promises(handed_on[i]) == before_args[i] {
                 // The condition hands it on; nothing else reads it there afterwards.
                 results.push(init[i]);
             } else {

@@ -445,6 +445,19 @@ impl Evaluator<'_> {
         self.module.attr(AttrKind::Dict(dict))
     }
 
+    /// What is said of each argument of a kernel.
+    fn arg_attrs(&self, func: tilewright_ir::Op) -> Vec<tilewright_ir::Attr> {
+        match self.module.op_attr(func, "arg_attrs").map(|a| self.module.attr_kind(a)) {
+            Some(AttrKind::Array(all)) => all.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn set_arg_attrs(&mut self, func: tilewright_ir::Op, all: Vec<tilewright_ir::Attr>) {
+        let all = self.module.attr(AttrKind::Array(all));
+        self.module.set_attr(func, "arg_attrs", all);
+    }
+
     fn build_kernel(&mut self, entry: &Arc<JitFunction>, signature: &Signature) -> Eval<String> {
         let def = entry.definition()?.clone();
         self.range = def.name.range;
@@ -503,8 +516,7 @@ impl Evaluator<'_> {
         let name = entry.name.rsplit('.').next().unwrap_or(&entry.name).to_string();
         let func = self.begin_function(&name, &inputs, true);
         self.kernel = Some((func, self.block));
-        let arg_attrs = self.module.attr(AttrKind::Array(attrs));
-        self.module.set_attr(func, "arg_attrs", arg_attrs);
+        self.set_arg_attrs(func, attrs);
         let mut values = self.module.block_args(self.block).to_vec().into_iter();
         for (param, spec) in params.iter().zip(&signature.args) {
             let value = self.kernel_argument(spec, &mut values);

@@ -1,8 +1,8 @@
 //! Advice to the compiler, assertions and printing.
 
-use tilewright_ir::AttrKind;
 use tilewright_ir::diagnostic::Kind;
-use tilewright_ir::dialect::{llvm, tt};
+use tilewright_ir::dialect::{arith, llvm, tt};
+use tilewright_ir::{self as ir, AttrKind, marks};
 
 use super::super::call::Args;
 use super::super::control::Condition;
@@ -13,7 +13,16 @@ use crate::value::{Tensor, Value};
 
 impl Evaluator<'_> {
     pub(super) fn assume(&mut self, args: &Args) -> Eval<Value> {
-        match self.condition(args.get("cond").clone(), "tl.assume")? {
+        let condition = args.get("cond");
+        let fits = match condition {
+            Value::Const(c) => matches!(c, HostValue::Bool(_) | HostValue::Int(_)),
+            Value::Tensor(t) => !t.number().is_some_and(Scalar::is_float),
+            _ => false,
+        };
+        if !fits {
+            return Err(self.bad_argument(args, "cond", condition, "a condition, such as n > 0"));
+        }
+        match self.condition(condition.clone(), "tl.assume")? {
             Condition::Static(true) => Ok(Value::NONE),
             Condition::Static(false) => {
                 Err(self.error("tl.assume of a condition that is false at compile time"))
@@ -64,12 +73,20 @@ impl Evaluator<'_> {
         Ok(Value::NONE)
     }
 
-    /// A promise about a value's elements becomes an attribute of the op that defines it.
+    /// A promise about a value's elements becomes an attribute of the operation that makes it, or stands with the kernel's argument that it is.
     pub(super) fn promise(&mut self, args: &Args, attribute: &'static str) -> Eval<Value> {
         let name = args.builtin.name.clone();
         let values = self.ints(args.get("values"), &format!("`values` of tl.{name}"))?;
-        let Value::Tensor(t) = args.get("input") else {
-            return Ok(args.get("input").clone()); // a constant: the compiler sees more than any promise says
+        if let Some(value) = values.iter().find(|&&value| value < 1) {
+            return Err(self.error(format!("`values` of tl.{name} must be positive, not {value}")));
+        }
+        let t = match args.get("input") {
+            Value::Tensor(t) if t.dtype.is_pointer() || t.number().is_some_and(|n| !n.is_float()) => {
+                t.clone()
+            }
+            // The compiler sees more than any promise says.
+            constant @ Value::Const(HostValue::Int(_) | HostValue::Bool(_)) => return Ok(constant.clone()),
+            other => return Err(self.bad_argument(args, "input", other, "integers or pointers")),
         };
         if values.len() != t.shape.len().max(1) {
             return Err(self.error(format!(
@@ -78,20 +95,89 @@ impl Evaluator<'_> {
                 values.len()
             )));
         }
-        if let Some(op) = self.module.defining_op(t.value) {
-            let shape = [values.len() as u32];
-            let ty = self.ir_type(&Scalar::Int32.into(), &shape);
-            let i32_type = self.ir_type(&Scalar::Int32.into(), &[]);
-            let items: Vec<_> =
-                values.iter().map(|&v| self.module.attr(AttrKind::Int(i64::from(v), i32_type))).collect();
-            let dense = match items.as_slice() {
-                [first, rest @ ..] if rest.iter().all(|i| i == first) => AttrKind::Splat(*first, ty),
-                _ => AttrKind::Dense(items, ty),
-            };
-            let attr = self.module.attr(dense);
-            self.module.set_attr(op, attribute, attr);
+        if attribute == marks::DIVISIBILITY && self.promise_of_argument(&t, values[0]) {
+            return Ok(Value::Tensor(t));
         }
-        Ok(args.get("input").clone())
+        let (t, op) = self.with_operation(t)?;
+        let ty = self.ir_type(&Scalar::Int32.into(), &[values.len() as u32]);
+        let i32_type = self.ir_type(&Scalar::Int32.into(), &[]);
+        let items: Vec<_> =
+            values.iter().map(|&v| self.module.attr(AttrKind::Int(i64::from(v), i32_type))).collect();
+        let dense = match items.as_slice() {
+            [first, rest @ ..] if rest.iter().all(|i| i == first) => AttrKind::Splat(*first, ty),
+            _ => AttrKind::Dense(items, ty),
+        };
+        let attr = self.module.attr(dense);
+        self.module.set_attr(op, attribute, attr);
+        Ok(Value::Tensor(t))
+    }
+
+    /// A divisor of a kernel's argument stands beside those that the launch sees. `false` where that is no argument, or the promise is
+    /// made under a condition.
+    fn promise_of_argument(&mut self, t: &Tensor, divisor: i32) -> bool {
+        let Some((func, entry)) = self.kernel.filter(|&(_, entry)| entry == self.block) else { return false };
+        let Some(at) = self.module.block_args(entry).iter().position(|&arg| arg == t.value) else {
+            return false;
+        };
+        let mut all = self.arg_attrs(func);
+        let Some(AttrKind::Dict(mut promises)) = all.get(at).map(|&a| self.module.attr_kind(a).clone())
+        else {
+            return false;
+        };
+        let known = promises.iter().position(|(name, _)| &**name == marks::DIVISIBILITY);
+        let seen = known.and_then(|i| match self.module.attr_kind(promises[i].1) {
+            AttrKind::Int(n, _) => Some(*n),
+            _ => None,
+        });
+        // (Powers of two are all that is made use of.)
+        let power = |n: i64| n.trailing_zeros();
+        if seen.is_none_or(|seen| power(i64::from(divisor)) > power(seen)) {
+            let attr = self.module.attr(AttrKind::Int(i64::from(divisor), ir::Type::I32));
+            match known {
+                Some(i) => promises[i].1 = attr,
+                None => promises.push((marks::DIVISIBILITY.into(), attr)),
+            }
+            all[at] = self.module.attr(AttrKind::Dict(promises));
+            self.set_arg_attrs(func, all);
+        }
+        true
+    }
+
+    /// A tensor as the only result of an operation of this block, which may carry what is promised here of it: its own operation, or else one
+    /// that adds nothing to it.
+    fn with_operation(&mut self, t: Tensor) -> Eval<(Tensor, ir::Op)> {
+        if let Some(op) = self.module.defining_op(t.value)
+            && self.module.parent_block(op) == Some(self.block)
+            && self.module.results(op).len() == 1
+            && self.module.regions(op).is_empty()
+        {
+            return Ok((t, op));
+        }
+        let scalar = t.number().filter(|_| !t.dtype.is_pointer());
+        let number = scalar.unwrap_or(Scalar::Int32);
+        let zero = self.scalar_constant(&HostValue::Int(0), &number.into())?;
+        let zero = self.splat_constant(&zero, &t.shape).value;
+        let mut b = builder!(self);
+        let value = match scalar {
+            Some(_) => arith::Addi::build(&mut b, t.value, zero).result(b.module),
+            None => tt::Addptr::build(&mut b, t.value, zero).result(b.module),
+        };
+        let op = self.module.defining_op(value).expect("it has just been made");
+        Ok((Tensor { value, ..t }, op))
+    }
+
+    /// A value without the operations that only carry promises of it.
+    pub(in super::super) fn without_promises(&self, value: ir::Value) -> ir::Value {
+        let m = &self.module;
+        let mut value = value;
+        while let Some(op) = m.defining_op(value).filter(|&op| marks::promises(m, op))
+            && let &[of, zero] = m.operands(op)
+            && (arith::Addi::cast(m, op).is_some() || tt::Addptr::cast(m, op).is_some())
+            && m.constant_int(zero) == Some(0)
+        {
+            value = of;
+        }
+        value
     }
 
     pub(super) fn device_print(&mut self, args: &Args) -> Eval<()> {

@@ -44,13 +44,9 @@ impl Evaluator<'_> {
         let function_type = self.module.ty(TypeKind::Function { inputs, results: vec![] });
         let function_type = self.module.attr(AttrKind::Type(function_type));
         self.module.set_attr(func, "function_type", function_type);
-        let mut promises = match self.module.op_attr(func, "arg_attrs").map(|a| self.module.attr_kind(a)) {
-            Some(AttrKind::Array(all)) => all.clone(),
-            _ => Vec::new(),
-        };
+        let mut promises = self.arg_attrs(func);
         promises.push(self.promises(Some(ALIGNMENT as u32), false));
-        let promises = self.module.attr(AttrKind::Array(promises));
-        self.module.set_attr(func, "arg_attrs", promises);
+        self.set_arg_attrs(func, promises);
         self.meshes.rank_memory = Some(value);
         Ok(Tensor::scalar(value, dtype))
     }
