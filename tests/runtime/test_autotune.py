@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import subprocess
 import sys
 
@@ -42,8 +43,8 @@ def body(seen, x, n, BLOCK: tl.constexpr):
     tl.atomic_add(x + i, 1, mask=i < n)
 
 
-def launch(kernel, x):
-    kernel[lambda meta: (triton.cdiv(x.size, meta["BLOCK"]),)](SEEN, x, x.size)
+def launch(kernel, x, **options):
+    kernel[lambda meta: (triton.cdiv(x.size, meta["BLOCK"]),)](SEEN, x, x.size, **options)
 
 
 def test_the_fastest_wins_and_is_remembered():
@@ -505,6 +506,61 @@ def test_what_prunes_and_nothing_reads_warns():
         triton.autotune(
             configs=[triton.Config({"BLOCK": 4})], key=[], prune_configs_by={"configs_top_k": 1.0}
         )(triton.jit(body))
+
+
+def test_how_many_are_best_without_a_model_warns():
+    with pytest.warns(RuntimeWarning, match="top_k of prune_configs_by changes nothing without perf_model"):
+        triton.autotune(configs=configs(16, 32), key=[], prune_configs_by={"top_k": 1})(triton.jit(body))
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"configs": [{"BLOCK": 16}]}, "configs is a list of triton.Config, and {'BLOCK': 16} is none"),
+        ({"warmup": "long"}, "warmup is milliseconds, not 'long'"),
+        ({"rep": -1}, "rep is milliseconds, not -1"),
+        ({"do_bench": 3}, "do_bench is a function, not 3"),
+        ({"pre_hook": "x"}, "pre_hook is a function, not 'x'"),
+    ],
+)
+def test_what_cannot_be_is_an_error_where_it_stands(given, words):
+    with pytest.raises(TypeError, match=re.escape(words)):
+        triton.autotune(**({"configs": configs(16, 32), "key": ["n"]} | given))(triton.jit(body))
+
+
+def test_decorators_in_another_order_say_which():
+    with pytest.raises(
+        TypeError, match=r"@autotune decorates a kernel, and body is none: put it above @triton\.jit"
+    ):
+        triton.autotune(configs(16, 32), key=["n"])(body)
+    with pytest.raises(TypeError, match="@heuristics decorates a kernel, and body is none"):
+        triton.heuristics({"BLOCK": lambda args: 16})(body)
+    with pytest.raises(TypeError, match="BLOCK is a function of the arguments, not 16"):
+        triton.heuristics({"BLOCK": 16})
+
+
+def test_one_name_is_a_list_of_itself():
+    kernel = triton.autotune(configs(16, 32), key="n", reset_to_zero="x", do_bench=times({16: 1.0}))(
+        triton.jit(body)
+    )
+    assert (kernel.keys, kernel.reset_to_zero) == (["n"], ["x"])
+
+
+def test_numbers_have_no_value_to_restore():
+    kernel = triton.autotune(configs(16, 32), key=["n"], restore_value=["n"])(triton.jit(body))
+    with pytest.raises(TypeError, match="n is 100; reset_to_zero and restore_value are for arrays"):
+        launch(kernel, np.zeros(100, np.int32))
+
+
+def test_an_option_of_a_configuration_is_not_given_in_the_call():
+    for kernel in (
+        triton.autotune(configs(16, 32), key=["n"])(triton.jit(body)),
+        triton.autotune(configs(16), key=["n"])(triton.jit(body)),
+    ):
+        with pytest.raises(
+            ValueError, match="num_warps of body is chosen by @autotune, and was given in the call"
+        ):
+            launch(kernel, np.zeros(100, np.int32), num_warps=8)
 
 
 def test_a_measurement_may_be_one_number():

@@ -110,8 +110,18 @@ class Autotuner(KernelInterface):
     ):
         self.fn = fn
         self.arg_names = arg_names
-        self.keys = list(key)
+        self.keys = _names(key)
         self.configs = list(configs) if configs else [Config({})]
+        for wrong in (config for config in self.configs if not hasattr(config, "all_kwargs")):
+            raise TypeError(
+                f"@autotune of {fn.__name__}: configs is a list of triton.Config, and {wrong!r} is none"
+            )
+        for name, value in ("warmup", warmup), ("rep", rep):
+            if value is not None and not (isinstance(value, numbers.Real) and value >= 0):
+                raise TypeError(f"@autotune of {fn.__name__}: {name} is milliseconds, not {value!r}")
+        for name, value in ("pre_hook", pre_hook), ("post_hook", post_hook), ("do_bench", do_bench):
+            if value is not None and not callable(value):
+                raise TypeError(f"@autotune of {fn.__name__}: {name} is a function, not {value!r}")
         self.cache: dict[tuple, Config] = {}
         self.cache_results = cache_results or knobs.autotuning.cache
         self.best_config: Config | None = None
@@ -121,13 +131,19 @@ class Autotuner(KernelInterface):
         self.num_warmups, self.num_reps = warmup, rep
         self.use_cuda_graph = use_cuda_graph
         self._do_bench = do_bench
-        self.reset_to_zero = list(reset_to_zero or [])
-        self.restore_value = list(restore_value or [])
+        self.reset_to_zero = _names(reset_to_zero)
+        self.restore_value = _names(restore_value)
         prune = prune_configs_by or {}
         for name in prune.keys() - {"perf_model", "top_k", "early_config_prune"}:
             # PyTorch gives `configs_top_k`, which Triton does not look at either.
             warnings.warn(
                 f"@autotune of {fn.__name__}: prune_configs_by takes perf_model, top_k and early_config_prune; nothing reads {name!r}",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+        if "top_k" in prune and prune.get("perf_model") is None:
+            warnings.warn(
+                f"@autotune of {fn.__name__}: top_k of prune_configs_by changes nothing without perf_model, which says which are the best",
                 RuntimeWarning,
                 stacklevel=3,
             )
@@ -164,7 +180,21 @@ class Autotuner(KernelInterface):
                     stacklevel=3,
                 )
 
+    def _check_meta(self, chosen, meta):
+        if conflict := chosen.keys() & meta.keys():
+            raise ValueError(
+                call_error_text(
+                    f"{', '.join(sorted(conflict))} of {self.__name__} is chosen by @autotune, and was given in the call",
+                    "give it in one of the two places",
+                )
+            )
+
     def _reset_arrays(self, nargs, reset_only=False):
+        for name in self.reset_to_zero + self.restore_value:
+            if isinstance(nargs[name], numbers.Number):
+                raise TypeError(
+                    f"@autotune of {self.__name__}: {name} is {nargs[name]!r}; reset_to_zero and restore_value are for arrays"
+                )
         for name in self.reset_to_zero:
             _fill_zero(nargs[name])
         if not reset_only:
@@ -177,14 +207,9 @@ class Autotuner(KernelInterface):
 
     def _bench(self, *args, config, **meta):
         """The times of a configuration, as quantiles (median first); infinite where it doesn't work."""
-        if conflict := config.kwargs.keys() & meta.keys():
-            raise ValueError(
-                call_error_text(
-                    f"{', '.join(sorted(conflict))} of {self.__name__} is chosen by @autotune, and was given in the call",
-                    "give it in one of the two places",
-                )
-            )
-        current = meta | config.all_kwargs()
+        chosen = config.all_kwargs()
+        self._check_meta(chosen, meta)
+        current = meta | chosen
         full = self._measured = self.nargs | current
 
         def run():
@@ -345,6 +370,7 @@ class Autotuner(KernelInterface):
                 config = self.configs[0]
             self.best_config = config
             chosen = config.all_kwargs()
+            self._check_meta(chosen, kwargs)
             if config.pre_hook is not None:
                 config.pre_hook(self.nargs | kwargs | chosen)
             return self.fn.run(*args, **kwargs, **chosen)
@@ -447,14 +473,16 @@ def autotune(
         ``restore_value`` ask for; and with ``reset_only=True`` once the configuration is chosen, before it runs.
     :param post_hook: ``post_hook(args, exception)`` is called after each measured run in place of what ``restore_value`` asks for;
         ``exception`` is ``None`` or why the run failed.
-    :param warmup: milliseconds of warming up.
-    :param rep: milliseconds of measuring.
+    :param warmup: milliseconds of warming up, on a GPU and without ``use_cuda_graph``. (On the CPU a configuration runs twice, and the second run is timed.)
+    :param rep: milliseconds of measuring, on a GPU.
+    :param use_cuda_graph: measures launches from a CUDA graph, on a GPU.
     :param do_bench: a function ``(run, quantiles) -> times`` that measures instead.
     :param cache_results: keeps the results on disk (so does ``TRITON_CACHE_AUTOTUNING=1``), for this source, these configurations and
         arguments, on this device with these versions. Not where a configuration has a ``pre_hook``.
     """
 
     def decorate(fn):
+        _check_kernel(fn, "@autotune")
         return Autotuner(
             fn,
             fn.arg_names,
@@ -479,11 +507,27 @@ def heuristics(
     values: Mapping[str, Callable[[dict[str, Any]], Any]],
 ) -> Callable[[KernelInterface], Heuristics]:
     """Computes meta-parameters from the arguments: ``values`` maps a name to a function of the dict of arguments."""
+    for name, rule in values.items():
+        if not callable(rule):
+            raise TypeError(f"@heuristics: {name} is a function of the arguments, not {rule!r}")
 
     def decorate(fn):
+        _check_kernel(fn, "@heuristics")
         return Heuristics(fn, fn.arg_names, values)
 
     return decorate
+
+
+def _names(given) -> list:
+    """Names of parameters; a text is one."""
+    return [given] if isinstance(given, str) else list(given or [])
+
+
+def _check_kernel(fn, decorator: str):
+    if not hasattr(fn, "arg_names"):
+        raise TypeError(
+            f"{decorator} decorates a kernel, and {getattr(fn, '__name__', fn)!s} is none: put it above @triton.jit"
+        )
 
 
 class _Silence:

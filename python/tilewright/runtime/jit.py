@@ -244,8 +244,8 @@ class JITFunction(JitBase, KernelInterface[K]):
         self.__module__ = fn.__module__
         self.module = fn.__module__
         self.version = version
-        self.do_not_specialize = do_not_specialize or []
-        self.do_not_specialize_on_alignment = do_not_specialize_on_alignment or []
+        self.do_not_specialize = _listed(do_not_specialize)
+        self.do_not_specialize_on_alignment = _listed(do_not_specialize_on_alignment)
         self.debug = debug
         self.noinline = noinline
         self.warp_level = bool(warp_level)
@@ -274,11 +274,16 @@ class JITFunction(JitBase, KernelInterface[K]):
     def params(self) -> list[KernelParam]:
         """The parameters, in order."""
         known = set(self.signature.parameters)
-        for option in (self.do_not_specialize, self.do_not_specialize_on_alignment):
-            for item in option:
+        for option in ("do_not_specialize", "do_not_specialize_on_alignment"):
+            for item in getattr(self, option):
                 if isinstance(item, str) and item not in known:
                     warnings.warn(
-                        f"@jit of {self.__name__}: no parameter is named {item!r}, which do_not_specialize lists; {hint(item, sorted(known))}",
+                        f"@jit of {self.__name__}: no parameter is named {item!r}, which {option} lists; {hint(item, sorted(known))}",
+                        stacklevel=2,
+                    )
+                elif not isinstance(item, str) and item not in range(len(known)):
+                    warnings.warn(
+                        f"@jit of {self.__name__}: no parameter has the number {item!r}, which {option} lists; there are 0 to {len(known) - 1}",
                         stacklevel=2,
                     )
         params = []
@@ -676,6 +681,11 @@ def _named(module: str, qualname: str) -> JITFunction:
     while not isinstance(found, JITFunction):
         found = found.fn
     return found
+
+
+def _listed(given):
+    """Names or numbers of parameters; one alone is a list of itself."""
+    return [given] if isinstance(given, (str, int)) else given or []
 
 
 def source_lines(fn) -> tuple[list[str], int]:
