@@ -508,15 +508,62 @@ def hints_kernel(
     "load, store", [("", ""), (".ca", ".wb"), (".cg", ".cg"), (".cv", ".cs"), (".ca", ".wt")]
 )
 def test_hints_to_caches_are_assembled(load, store, policy):
-    # PTX has one of them in an access, and priorities in L1 from 7.4 on. (The assembler runs where it is installed.)
+    # PTX has one of them in an access, and priorities from 7.4 on; beside a cache that is named it has one of L2. (The assembler runs where it is installed.)
     x = np.zeros(64, np.float32)
     for target in "cuda:80", "cuda:90":
         args = (x, x.copy(), 64, load, store, policy)
         ptx = hints_kernel.warmup(*args, grid=(1,), num_warps=1, target=target).asm["ptx"]
         for name, cache, usual in ("ld", load, ".ca"), ("st", store, ".wb"):
             priority = f".L1::{policy}" if policy and cache in ("", usual) else cache
+            if policy and cache not in ("", usual):
+                priority += ".L2::cache_hint"
+                assert f"createpolicy.fractional.L2::{policy}.b64" in ptx
             assert f"{name}.global{priority}.v2" in ptx or f"{name}.global{priority}.b64" in ptx
-        assert float(ptx.split(".version ")[1].split()[0]) >= (7.4 if ".L1::" in ptx else 7.0)
+        assert float(ptx.split(".version ")[1].split()[0]) >= (7.4 if policy else 7.0)
+
+
+@triton.jit
+def hints_of_copies_kernel(
+    a_ptr, b_ptr, out_ptr, K, N: tl.constexpr, CACHE: tl.constexpr, POLICY: tl.constexpr, VOLATILE: tl.constexpr
+):  # fmt: skip
+    i = tl.arange(0, N)
+    sums = tl.zeros((N, N), tl.float32)
+    for k in range(0, K, N):
+        mask = k + i[None, :] < K
+        at = i[:, None] * K + k + i[None, :]
+        a = tl.load(a_ptr + at, mask, 0.0, cache_modifier=CACHE, eviction_policy=POLICY, volatile=VOLATILE)
+        sums = tl.dot(a, tl.load(b_ptr + at, mask, 0.0).T, sums)
+    tl.store(out_ptr + i[:, None] * N + i[None, :], sums)
+
+
+@pytest.mark.parametrize(
+    "cache, policy, volatile",
+    [
+        ("", "evict_first", False),
+        (".ca", "evict_last", False),
+        (".ca", "", False),
+        (".cg", "evict_last", False),
+        (".cv", "", False),
+        ("", "", True),
+    ],
+)
+def test_hints_to_caches_hold_for_copies_of_loops(device, monkeypatch, cache, policy, volatile):
+    monkeypatch.setenv("TILEWRIGHT_TARGET", "cuda:80")
+    n, k = 32, 96
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-3, 4, (n, k)).astype(np.float16) for _ in range(2))
+    out = device.array(np.zeros((n, n), np.float32))
+    args = (device.array(a), device.array(b), out, k, n, cache, policy, volatile)
+    hints_of_copies_kernel[(1,)](*args)
+    np.testing.assert_array_equal(device.numpy(out), a.astype(np.float32) @ b.T.astype(np.float32))
+    ptx = hints_of_copies_kernel.warmup(*args, target="cuda:80").asm["ptx"]
+    if volatile or cache == ".cv":
+        # Such a load is made where it stands, and does not run iterations ahead.
+        assert "ld.volatile.global" in ptx if volatile else "ld.global.cv" in ptx
+        return
+    past = ".ca" if cache == ".ca" else ".cg"
+    assert f"cp.async{past}.shared.global{'.L2::cache_hint' if policy else ''} [" in ptx
+    assert (f"createpolicy.fractional.L2::{policy}.b64" in ptx) if policy else "createpolicy" not in ptx
 
 
 @triton.jit

@@ -374,8 +374,10 @@ impl Target {
             // fp8 operands of `mma`, on sm_89 fp8 conversions (8.1), changes of tensor maps with their fences (8.3).
             return 84;
         }
-        // `cp.async` with a predicate that ignores the source, its fourth operand.
-        let ignores = instruction.contains("shared.global") && instruction.matches(',').count() == 3;
+        // `cp.async` with a predicate that ignores the source, its fourth operand; a cache policy comes last.
+        let operands = 4 + usize::from(instruction.contains("L2::cache_hint"));
+        let ignores =
+            instruction.contains("shared.global") && instruction.matches(',').count() + 1 == operands;
         // A wait for a parity; an arrival whose state nobody wants.
         let mbarrier = instruction.contains("mbarrier.");
         // Floats side by side.
@@ -442,6 +444,9 @@ mod tests {
         assert_eq!(version(80, &[copy]), "+ptx70");
         assert_eq!(version(80, &[copy, &masked]), "+ptx75");
         assert_eq!(version(86, &[&masked]), "+ptx75");
+        let kept = "cp.async.cg.shared.global.L2::cache_hint [$0], [$1], 16, $2;";
+        assert_eq!(version(80, &[kept]), "+ptx74");
+        assert_eq!(version(80, &[&kept.replace("16", "16, $3")]), "+ptx75");
         // What kernels bring themselves, too.
         assert_eq!(version(80, &["createpolicy.fractional.L2::evict_last.b64 $0, 1.0;"]), "+ptx74");
         assert_eq!(version(80, &["bmsk.clamp.b32 $0, $1, $2;"]), "+ptx78");

@@ -70,7 +70,7 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 // What can't be a copy stays a load, and says why: single values, elements of two bytes that are apart, too large a block.
 // RUN: -async-loads
 #blocked = #ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>
-// CHECK: ttg.remarks = ["k.py:3:5: tle.load(is_async=True) waits for its value at once: it loads one value, not a block", "{{.*}}tle.load(is_async=True) waits for its value at once: copies are 4 bytes at least, and no 4 consecutive and aligned bytes are known", "{{.*}}tle.load(is_async=True) waits for its value at once: it is volatile", "{{.*}}tle.load(is_async=True) waits for its value at once: it needs 262144 bytes of shared memory, and {{.*}} are left"]
+// CHECK: ttg.remarks = ["k.py:3:5: tle.load(is_async=True) waits for its value at once: it loads one value, not a block", "{{.*}}tle.load(is_async=True) waits for its value at once: copies are 4 bytes at least, and no 4 consecutive and aligned bytes are known", "{{.*}}tle.load(is_async=True) waits for its value at once: it is volatile, or its cache modifier is .cv", "{{.*}}tle.load(is_async=True) waits for its value at once: it needs 262144 bytes of shared memory, and {{.*}} are left"]
 // CHECK-NOT: async_copy
 // CHECK: tt.return
 module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {

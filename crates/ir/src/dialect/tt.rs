@@ -882,6 +882,13 @@ pub fn accesses_memory(module: &Module, op: Op) -> bool {
     }
 }
 
+impl Load {
+    /// Whether the load is to bring what lies in memory where it stands: volatile, or past all caches (`.cv`). Such a load is made once, and there.
+    pub fn is_fresh(self, module: &Module) -> bool {
+        self.is_volatile(module) || self.cache(module) == CacheModifier::Cv
+    }
+}
+
 impl ElementwiseInlineAsm {
     /// Whether its PTX loads, stores, or orders such accesses. Instructions that only compute, or read a counter, do neither.
     fn accesses_memory(self, module: &Module) -> bool {

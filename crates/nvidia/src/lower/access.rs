@@ -50,13 +50,16 @@ fn cache_suffix(cache: tt::CacheModifier, load: bool) -> &'static str {
 }
 
 /// How an access says where it is cached, and what L1 keeps. PTX has it say one of them: what names a cache but the usual one (`.ca`, `.wb`) goes past L1
-/// or has a priority of its own, and the usual one needs no name beside a priority.
-fn hints_suffix(cache: tt::CacheModifier, evict: tt::EvictionPolicy, load: bool) -> &'static str {
+/// or has a priority of its own, and the usual one needs no name beside a priority. Where it names one, what is said of priorities is for L2.
+fn hints_suffix(cache: tt::CacheModifier, evict: tt::EvictionPolicy, load: bool) -> (&'static str, bool) {
     match (cache_suffix(cache, load), evict_suffix(evict)) {
-        ("" | ".ca" | ".wb", evict) if !evict.is_empty() => evict,
-        (cache, _) => cache,
+        ("" | ".ca" | ".wb", evict) if !evict.is_empty() => (evict, false),
+        (cache, evict) => (cache, !evict.is_empty()),
     }
 }
+
+/// Of an access to which a policy of the L2 cache is given as its last operand.
+pub(super) const L2_HINT: &str = ".L2::cache_hint";
 
 fn evict_suffix(evict: tt::EvictionPolicy) -> &'static str {
     match evict {
@@ -133,10 +136,12 @@ impl Lower<'_, '_> {
         hints: LoadHints,
     ) -> WordValues {
         let early = hints.early;
-        let modifiers = if hints.volatile {
-            ".volatile.global".to_string()
-        } else {
-            format!(".global{}", hints_suffix(hints.cache, hints.evict, true))
+        let (cached, in_l2) = hints_suffix(hints.cache, hints.evict, true);
+        let policy = if in_l2 && !hints.volatile { self.l2_policy(hints.evict) } else { None };
+        let modifiers = match policy {
+            _ if hints.volatile => ".volatile.global".to_string(),
+            Some(_) => format!(".global{cached}{L2_HINT}"),
+            None => format!(".global{cached}"),
         };
         let mut asm = Asm::default();
         asm.outputs(words.register(), letter(words), words.count);
@@ -163,7 +168,9 @@ impl Lower<'_, '_> {
         }
         let suffix = suffix(words);
         let targets = results(words.count);
-        let _ = write!(asm.text, "ld{modifiers}{suffix} {targets}, [{address}{immediate}]; {otherwise}");
+        let policy = policy.map_or(String::new(), |policy| format!(", {}", asm.arg(policy, 'l')));
+        let _ =
+            write!(asm.text, "ld{modifiers}{suffix} {targets}, [{address}{immediate}]{policy}; {otherwise}");
         // A volatile access happens whether its value is used or not.
         let effect = if hints.volatile { Effect::Write } else { Effect::Read };
         self.b.asm(&asm.text, &asm.constraints, effect, &asm.results, &asm.args)
@@ -204,15 +211,18 @@ impl Lower<'_, '_> {
         evict: tt::EvictionPolicy,
     ) {
         let whole = words.bits * words.count >= WHOLE_STORE;
-        let hints = match hints_suffix(cache, evict, false) {
+        let (cached, in_l2) = hints_suffix(cache, evict, false);
+        let policy = if in_l2 { self.l2_policy(evict) } else { None };
+        let hints = match cached {
             // Results are rarely read again by the program that writes them, and L1 has room for what it reads again. (Where it reads nothing again
             // such a store is slower, and so are parts of a sector that several instructions fill: docs/log/2026-11-27.md.)
             "" if whole && self.facts().streaming_stores && self.hooks.needs_l1 => ".L1::no_allocate",
             hints => hints,
         };
         let (base, offset) = self.split_global(ptr);
-        let space = format!("global{hints}");
-        self.store(&space, (base, 'l', offset), values, words, pred);
+        let l2 = if policy.is_some() { L2_HINT } else { "" };
+        let instruction = format!("st.global{hints}{l2}{}", suffix(words));
+        self.write(&instruction, (base, 'l', offset), values, words, pred, policy);
     }
 
     /// One store of `words` to global memory, each of which others see whole, where `pred` holds.
@@ -236,7 +246,8 @@ impl Lower<'_, '_> {
         self.store(space, (base, 'r', offset), values, words, pred);
     }
 
-    /// One instruction, given with its modifiers, that writes words at a base in a register of this constraint letter and an offset.
+    /// One instruction, given with its modifiers, that writes words at a base in a register of this constraint letter and an offset; and a policy
+    /// of the L2 cache, which its modifiers say that it has.
     pub(super) fn write(
         &mut self,
         instruction: &str,
@@ -244,13 +255,15 @@ impl Lower<'_, '_> {
         values: &[Value],
         words: Words,
         pred: Option<Value>,
+        policy: Option<Value>,
     ) {
         let mut asm = Asm::default();
         let address = asm.arg(base, register);
         let names: Vec<String> = values.iter().map(|&v| asm.arg(v, letter(words))).collect();
         let immediate = self.immediate(&mut asm, offset);
         asm.guard(pred);
-        let _ = write!(asm.text, "{instruction} [{address}{immediate}], {};", vector(&names));
+        let policy = policy.map_or(String::new(), |policy| format!(", {}", asm.arg(policy, 'l')));
+        let _ = write!(asm.text, "{instruction} [{address}{immediate}], {}{policy};", vector(&names));
         self.b.asm(&asm.text, &asm.constraints, Effect::Write, &[], &asm.args);
     }
 
@@ -263,7 +276,7 @@ impl Lower<'_, '_> {
         words: Words,
         pred: Option<Value>,
     ) {
-        self.write(&format!("st.{space}{}", suffix(words)), at, values, words, pred);
+        self.write(&format!("st.{space}{}", suffix(words)), at, values, words, pred, None);
     }
 
     /// The base and the offset of a global address: the immediate of an access is a signed 32-bit number.

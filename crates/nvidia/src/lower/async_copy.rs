@@ -3,11 +3,12 @@
 use std::fmt::Write as _;
 
 use tilewright_ir as ir;
+use tilewright_ir::dialect::tt::CacheModifier;
 use tilewright_ir::dialect::ttg;
 use tilewright_llvm::{Effect, Value};
 use tilewright_lower::Val;
 
-use super::access::Asm;
+use super::access::{Asm, L2_HINT};
 use super::{Lower, Result};
 
 impl Lower<'_, '_> {
@@ -38,6 +39,9 @@ impl Lower<'_, '_> {
         }
         let thread = self.thread_part(buffer.base, &plan, bytes);
         let owner = self.is_owner(&tile);
+        // `.cg` goes past L1 and exists for 16 bytes only.
+        let cache = if size == 16 && op.cache(m) != CacheModifier::Ca { "cg" } else { "ca" };
+        let policy = self.l2_policy(op.evict(m));
         for access in &plan.accesses {
             let first = access.registers[0];
             let start = tile.register_coord(first);
@@ -56,13 +60,21 @@ impl Lower<'_, '_> {
             }
             let wanted = mask.as_ref().map(|p| p[first as usize]).filter(|&p| !self.b.is_true(p));
             let to = self.shared_address(thread, access.offset, &shared, bytes);
-            self.cp_async(to, ptrs[first as usize], size, wanted, exists);
+            self.cp_async(to, ptrs[first as usize], (size, cache), wanted, exists, policy);
         }
         self.set(op.token(m), Val::Token);
         Ok(())
     }
 
-    fn cp_async(&mut self, to: Value, from: Value, size: u32, wanted: Option<Value>, exists: Option<Value>) {
+    fn cp_async(
+        &mut self,
+        to: Value,
+        from: Value,
+        (size, cache): (u32, &str),
+        wanted: Option<Value>,
+        exists: Option<Value>,
+        policy: Option<Value>,
+    ) {
         let mut asm = Asm::default();
         let mut address = |s: &mut Self, p: Value, letter: char| {
             let (base, offset) = s.b.split_offset(p);
@@ -79,14 +91,17 @@ impl Lower<'_, '_> {
             let p = asm.arg(p, 'b');
             let _ = write!(asm.text, "@{p} ");
         }
-        // `.cg` goes past L1 and exists for 16 bytes only.
-        let cache = if size == 16 { "cg" } else { "ca" };
-        let _ = write!(asm.text, "cp.async.{cache}.shared.global [{to}], [{from}], {size}");
+        let hint = if policy.is_some() { L2_HINT } else { "" };
+        let _ = write!(asm.text, "cp.async.{cache}.shared.global{hint} [{to}], [{from}], {size}");
         // "ignore-src": the instruction's own predicate, where a source size would have to be made and compared.
         if let Some(wanted) = wanted {
             let ignore = self.b.not(wanted);
             let ignore = asm.arg(ignore, 'b');
             let _ = write!(asm.text, ", {ignore}");
+        }
+        if let Some(policy) = policy {
+            let policy = asm.arg(policy, 'l');
+            let _ = write!(asm.text, ", {policy}");
         }
         asm.text.push(';');
         let (text, constraints) = (asm.text, asm.constraints);

@@ -94,7 +94,7 @@ impl Lower<'_, '_> {
         let count = if words.count > 1 { format!(".v{}", words.count) } else { String::new() };
         let (base, offset) = self.split_global(ptr);
         let instruction = format!("red.global.{}.relaxed.{operation}{count}.{of}", scope.keyword());
-        self.write(&instruction, (base, 'l', offset), values, words, pred);
+        self.write(&instruction, (base, 'l', offset), values, words, pred, None);
     }
 
     /// bf16 addition where there is no instruction: compare and swap until nobody came in between.

@@ -13,7 +13,7 @@ use tilewright_ir::marks;
 use tilewright_layout::TmaBlock;
 use tilewright_llvm::{BinOp, CastOp, Effect, IntPred, Scalar, Space, Ty, Value};
 
-use super::access::Asm;
+use super::access::{Asm, L2_HINT};
 use super::{Lower, Result};
 
 /// A tensor map: bytes and alignment (CUDA driver API, `CUtensorMap`).
@@ -124,7 +124,7 @@ impl Lower<'_, '_> {
                     operands += &format!(", {}", asm.arg(ctas, 'h'));
                 }
                 if let Some(policy) = policy {
-                    how += ".L2::cache_hint";
+                    how += L2_HINT;
                     operands += &format!(", {}", asm.arg(policy, 'l'));
                 }
                 let _ = writeln!(asm.text, "@{one} cp.async.bulk.tensor.{rank}d.{how} {operands};");
@@ -133,7 +133,7 @@ impl Lower<'_, '_> {
     }
 
     /// What the L2 cache is to do with what is copied (PTX ISA, "createpolicy"), where that is anything special.
-    fn l2_policy(&mut self, evict: EvictionPolicy) -> Option<Value> {
+    pub(super) fn l2_policy(&mut self, evict: EvictionPolicy) -> Option<Value> {
         let name = match evict {
             EvictionPolicy::Normal => return None,
             EvictionPolicy::First => "evict_first",

@@ -36,9 +36,8 @@ fn waits_itself(m: &Module, op: Op) -> bool {
 
 /// Whether a load in a `while` loop may be one that is made until it brings what another program stores.
 pub fn polls(m: &Module, op: Op) -> bool {
-    let volatile = |load: tt::Load| load.is_volatile(m) || load.cache(m) == tt::CacheModifier::Cv;
     let alone = |load: tt::Load| !m.is_tensor(m.value_type(load.result(m)));
-    tt::Load::cast(m, op).is_some_and(|load| volatile(load) || alone(load))
+    tt::Load::cast(m, op).is_some_and(|load| load.is_fresh(m) || alone(load))
 }
 
 /// Whether a load is one that is made until it brings what another program stores: it decides how often a `while` loop turns.

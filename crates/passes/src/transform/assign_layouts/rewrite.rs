@@ -744,7 +744,7 @@ impl<'a> Rewriter<'a> {
         let Some(load) = tt::Load::cast(self.m(), op) else { return false };
         let result = load.result(self.m());
         let elements: u32 = self.a.shape(result).iter().product();
-        !load.is_volatile(self.m()) && elements <= self.a.target.warp_size * self.a.num_warps
+        !load.is_fresh(self.m()) && elements <= self.a.target.warp_size * self.a.num_warps
     }
 
     /// No tensor may be left without an encoding.

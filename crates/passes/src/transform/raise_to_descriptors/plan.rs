@@ -144,7 +144,7 @@ impl Known<'_> {
                 {
                     return Err("what its mask leaves out is not 0".into());
                 }
-                !load.is_volatile(m)
+                !load.is_fresh(m)
             }
             (_, Some(store)) => {
                 store.cache(m) == tt::CacheModifier::None && store.evict(m) == tt::EvictionPolicy::Normal

@@ -38,7 +38,7 @@ impl Slice {
                     return true;
                 }
                 if let Some(load) = tt::Load::cast(module, op) {
-                    if load.is_volatile(module) {
+                    if load.is_fresh(module) {
                         return false;
                     }
                     if !self.loaded.contains(&value) {

@@ -346,8 +346,8 @@ pub(crate) fn why_no_copy(module: &Module, load: tt::Load) -> Option<&'static st
     if module.is_symmetric_pointer(pointer) {
         return Some("it loads from another rank's memory by a library");
     }
-    if load.is_volatile(module) {
-        return Some("it is volatile");
+    if load.is_fresh(module) {
+        return Some("it is volatile, or its cache modifier is .cv");
     }
     if module.is_ptr(ty) || module.bits(ty) < 8 {
         return Some("its elements are no numbers of whole bytes");
