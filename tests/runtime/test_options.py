@@ -194,6 +194,7 @@ def test_more_than_hardware_has_is_out_of_resources(name):
         ({"extern_libs": {"libdevice": "/no"}}, "the library libdevice is no file: /no"),
         ({"extern_libs": {"mine": "/no"}}, "the library mine is no file: /no"),
         ({"extern_libs": 3}, "it must be names and paths"),
+        ({"extern_libs": "mine"}, "extern_libs is 'mine'"),
         ({"warp_size": 64}, "not supported yet: warp_size=64"),
     ],
 )
@@ -202,6 +203,193 @@ def test_a_wrong_option_is_an_error_at_the_call(options, words):
         add_one.warmup(tl.int32, target="cuda:90", **options)
     assert words in str(caught.value)
     assert f"--> {__file__}:" in str(caught.value)
+
+
+@triton.jit
+def loop_of(x, n, STAGES: tl.constexpr, UNROLL: tl.constexpr, FLATTEN: tl.constexpr):
+    for i in tl.range(n, num_stages=STAGES, loop_unroll_factor=UNROLL, flatten=FLATTEN):
+        tl.store(x + i, 1)
+
+
+@pytest.mark.parametrize(
+    ("hints", "words"),
+    [
+        ((65, None, False), "num_stages must be 0 to 64, not 65"),
+        ((-1, None, False), "num_stages must be 0 to 64, not -1"),
+        ((10**30, None, False), "num_stages must be 0 to 64, not 10"),
+        (("2", None, False), "`num_stages` of tl.range must be a constant integer, not '2'"),
+        ((2.5, None, False), "`num_stages` of tl.range must be a constant integer"),
+        ((None, 0, False), "loop_unroll_factor must be 1 to 1024, not 0"),
+        ((None, None, "no"), "`flatten` of tl.range must be True or False, not 'no'"),
+        ((None, None, 0.5), "`flatten` of tl.range must be True or False"),
+        ((None, None, ()), "`flatten` of tl.range must be True or False"),
+    ],
+)
+def test_a_wrong_hint_of_a_loop_is_an_error(hints, words):
+    loop_of.warmup(tl.int32, 7, 64, 2, True, target="cuda:90")
+    with pytest.raises(triton.CompilationError) as caught:
+        loop_of.warmup(tl.int32, 7, *hints, target="cuda:90")
+    assert words in str(caught.value) and "tl.range(n" in str(caught.value)
+
+
+@triton.jit
+def product_of(x, y, out, n, ALLOW: tl.constexpr, IMPRECISE: tl.constexpr, OUT: tl.constexpr):
+    i = tl.arange(0, 32)
+    at = i[:, None] * 32 + i[None, :]
+    allow = (n > 3) if ALLOW == "later" else ALLOW
+    a, b = tl.load(x + at), tl.load(y + at)
+    tl.store(out + at, tl.dot(a, b, allow_tf32=allow, max_num_imprecise_acc=IMPRECISE, out_dtype=OUT))
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (("later", None, tl.float32), "`allow_tf32` of tl.dot must be known at compile time"),
+        (("yes", None, tl.float32), "`allow_tf32` of tl.dot must be True or False, not 'yes'"),
+        ((None, -1, tl.float32), "max_num_imprecise_acc (-1) must be >= 0"),
+    ],
+)
+def test_wrong_arguments_of_a_product_are_errors(given, words):
+    with pytest.raises(triton.CompilationError) as caught:
+        product_of.warmup(tl.float32, tl.float32, tl.float32, 7, *given, target="cuda:90")
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("operand", "out", "warned"),
+    [
+        (tl.bfloat16, tl.float16, "out_dtype of tl.dot is fp16, but a product of bf16 is fp32"),
+        (tl.float32, tl.float16, "out_dtype of tl.dot is fp16, but a product of fp32 is fp32"),
+        (tl.int8, tl.float16, "out_dtype of tl.dot is fp16, but a product of int8 is int32"),
+        (tl.int8, tl.int32, None),
+        (tl.float16, tl.float16, None),
+        (tl.float64, tl.float32, None),
+    ],
+)
+def test_a_dtype_that_a_product_cannot_have_is_warned_of(operand, out, warned):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        product_of.warmup(operand, operand, tl.float32, 7, None, None, out, target="cuda:80")
+    said = [str(w.message) for w in caught if "out_dtype" in str(w.message)]
+    assert len(said) == (warned is not None) and all(warned in message for message in said)
+
+
+@triton.jit
+def sum_of_products(a, b, total, K, WARPS: tl.constexpr, FLATTEN: tl.constexpr):
+    i = tl.arange(0, 64)
+    for k in tl.range(0, K, 64, warp_specialize=WARPS, flatten=FLATTEN):
+        x = tl.load(a + i[:, None] * K + k + i[None, :])
+        total = tl.dot(x, tl.load(b + (k + i[:, None]) * 64 + i[None, :]), total)
+    return total
+
+
+@triton.jit
+def hinted_loop(a, b, out, K, WARPS: tl.constexpr, FLATTEN: tl.constexpr, AGAIN: tl.constexpr):
+    i = tl.arange(0, 64)
+    total = tl.zeros((64, 64), tl.float32)
+    if AGAIN:
+        turns = K
+        while turns > 0:
+            turns -= 64
+            total = sum_of_products(a, b, total, K, WARPS, FLATTEN)
+    else:
+        total = sum_of_products(a, b, total, K, WARPS, FLATTEN)
+    tl.store(out + i[:, None] * 64 + i[None, :], total)
+
+
+@pytest.mark.parametrize(
+    ("target", "hints", "why"),
+    [
+        ("cuda:80", (True, False, False), "warp_specialize=True) changes nothing: cuda:80 has no TMA"),
+        (
+            "cuda:90",
+            (True, False, True),
+            "warp_specialize=True) changes nothing: it stands in a `while` loop",
+        ),
+        ("cuda:90", (False, True, False), "flatten=True) changes nothing: there is no loop inside of it"),
+        ("cuda:90", (True, False, False), None),
+        ("cuda:90", (False, False, False), None),
+    ],
+)
+def test_a_hint_of_a_loop_that_changes_nothing_leaves_a_remark(target, hints, why):
+    kernel = hinted_loop.warmup(tl.float16, tl.float16, tl.float32, 1024, *hints, target=target)
+    remarks = [remark for remark in kernel.metadata.remarks if "changes nothing" in remark]
+    assert len(remarks) == (why is not None)
+    assert all(why in remark and remark.startswith(f"{__file__}:") for remark in remarks)
+
+
+def test_a_hint_that_intel_s_gpus_have_no_use_for_leaves_a_remark(monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "xesim")
+    a, b, out = np.ones((64, 64), np.float16), np.ones((64, 64), np.float16), np.zeros((64, 64), np.float32)
+    kernel = hinted_loop[(1,)](a, b, out, 64, True, False, False, num_warps=4)
+    assert any("has no warps that load for others" in remark for remark in kernel.metadata.remarks)
+    assert (out == 64).all()
+
+
+@triton.jit
+def copied_with_hints(x, out, CACHE: tl.constexpr, POLICY: tl.constexpr):
+    i = tl.arange(0, 64)
+    tl.store(out + i, tl.load(x + i, cache_modifier=CACHE, eviction_policy=POLICY), eviction_policy=POLICY)
+
+
+@pytest.mark.parametrize(
+    ("hints", "remarks"),
+    [
+        (("", ""), 0),
+        ((".cg", ""), 1),
+        (("", "evict_last"), 2),
+        ((".cg", "evict_first"), 3),
+        ((".cv", ""), 0),
+    ],
+)
+def test_hints_to_caches_leave_remarks_on_intel_s_gpus(monkeypatch, hints, remarks):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "xesim")
+    x, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    kernel = copied_with_hints[(1,)](x, out, *hints)
+    assert (out == x).all()
+    assert len([r for r in kernel.metadata.remarks if "changes nothing on xe:" in r]) == remarks
+
+
+@pytest.mark.parametrize(("name", "value"), [("ptx_options", "--opt-level 1"), ("ptx_version", 84)])
+def test_options_of_ptx_are_refused_where_there_is_none(monkeypatch, name, value):
+    x = np.zeros(1, np.int32)
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "xesim")
+    with pytest.raises(triton.TilewrightError, match=f"not supported yet: {name}=.* for xe:"):
+        add_one[(1,)](x, **{name: value})
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "interp")
+    add_one[(1,)](x, **{name: value})
+    assert x[0] == 1
+
+
+@triton.jit
+def padded_block(x, out, n, CHECKED: tl.constexpr):
+    block = tl.make_block_ptr(x, (n, n), (n, 1), (0, 0), (16, 16), (1, 0))
+    i = tl.arange(0, 16)
+    loaded = tl.load(block, boundary_check=CHECKED, padding_option="nan")
+    tl.store(out + i[:, None] * 16 + i[None, :], loaded)
+
+
+@pytest.mark.parametrize("checked", [(0, 1), (), None])
+def test_padding_of_what_is_not_checked_is_warned_of(checked):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        padded_block.warmup(tl.float32, tl.float32, 7, checked, target="cuda:80")
+    assert any("boundary_check names no dimension" in str(w.message) for w in caught) == (not checked)
+
+
+@triton.jit
+def assumes(x, n, WHAT: tl.constexpr):
+    if WHAT == "float":
+        tl.assume(n * 1.5)
+    else:
+        tl.assume(WHAT)
+    tl.store(x, n)
+
+
+@pytest.mark.parametrize("what", ["float", "text", 2.5, (1, 2)])
+def test_what_is_assumed_is_a_condition(what):
+    with pytest.raises(triton.CompilationError, match=r"`cond` of tl\.assume must be a condition"):
+        assumes.warmup(tl.int32, 7, what, target="cuda:90")
 
 
 def test_options_of_another_backend_are_unknown():

@@ -65,6 +65,14 @@ impl Pending {
         if let Some(given) = &request.given {
             check_stage(given, &passes, stages, target)?;
         }
+        // (Where code is made, and it is another. What runs a module itself has nothing to do with either.)
+        if !stages.is_empty()
+            && !stages.iter().any(|kind| kind.name == "ptx")
+            && let Some(option) = options.only_for(&[ir::options::Reader::Ptx])
+        {
+            let text = format!("not supported yet: {}={} for {name}", option.name, option.get(options));
+            return Err(Diagnostic::new(text).of(Kind::Unsupported));
+        }
         let key = (!stages.is_empty()).then(|| {
             let mut made_with = toolchain::facts(&*tools);
             made_with.extend(toolchain::libraries(&built.module, options));

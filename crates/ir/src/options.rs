@@ -23,6 +23,8 @@ pub enum Reader {
     Passes,
     /// The lowering of a target, and what makes a binary of it.
     CodeGenerator,
+    /// What makes PTX and a binary of it: a target whose code is another refuses the option.
+    Ptx,
     /// The launch on a GPU.
     Launch,
     /// The run in the PTX simulator.
@@ -32,7 +34,7 @@ pub enum Reader {
 impl Reader {
     /// Whether the compiled code depends on what it reads.
     pub const fn compiles(self) -> bool {
-        matches!(self, Reader::FrontEnd | Reader::Passes | Reader::CodeGenerator)
+        matches!(self, Reader::FrontEnd | Reader::Passes | Reader::CodeGenerator | Reader::Ptx)
     }
 
     /// For the page of options.
@@ -41,6 +43,7 @@ impl Reader {
             Reader::FrontEnd => "front end",
             Reader::Passes => "passes",
             Reader::CodeGenerator => "code generator",
+            Reader::Ptx => "code generator of PTX",
             Reader::Launch => "launch on a GPU",
             Reader::Simulator => "simulator",
         }
@@ -93,6 +96,8 @@ pub enum Kind {
     Words(&'static [&'static str]),
     /// Any text but an empty one; what it says, for messages and the page.
     Text(&'static str),
+    /// Names and paths; a dict in Python.
+    Libraries,
 }
 
 /// The largest count of an option that is no [`Bound`]: [`Options::words`] has room for it.
@@ -108,6 +113,9 @@ impl Kind {
             (Kind::Choice(words), Value::Word(word)) => words.contains(&word.as_str()),
             (Kind::Words(words), Value::Word(given)) => self::words(given).all(|word| words.contains(&word)),
             (Kind::Text(_), Value::Word(word)) => !word.trim().is_empty(),
+            (Kind::Libraries, Value::Word(word)) => word.split(';').all(|entry| {
+                entry.split_once('=').is_some_and(|(name, path)| !name.is_empty() && !path.is_empty())
+            }),
             _ => false,
         }
     }
@@ -129,6 +137,9 @@ impl fmt::Display for Kind {
             }
             Kind::Count { least, most, .. } => write!(f, "an integer from {least} to {most}"),
             Kind::Text(what) => f.write_str(what),
+            Kind::Libraries => {
+                f.write_str("names and paths, such as 'mylib=/path/mylib.bc', separated by ';'")
+            }
             Kind::Choice(words) => f.write_str(&quoted(words)),
             Kind::Words(words) => write!(f, "a tuple of {}", quoted(words)),
         }
@@ -245,7 +256,9 @@ impl Info {
                 _ => None,
             },
             Kind::Count { .. } => text.parse().ok().map(Value::Count),
-            Kind::Choice(_) | Kind::Words(_) | Kind::Text(_) => Some(Value::Word(text.to_string())),
+            Kind::Choice(_) | Kind::Words(_) | Kind::Text(_) | Kind::Libraries => {
+                Some(Value::Word(text.to_string()))
+            }
         };
         let value = value.ok_or_else(|| self.wrong(&text))?;
         self.set(&mut Options::default(), value.clone()).map(|()| value)
@@ -467,6 +480,9 @@ pub const MAX_CTAS: u32 = 8;
 /// The names of 8-bit floats in the language.
 const FP8: &[&str] = &["fp8e5", "fp8e5b16", "fp8e4nv", "fp8e4b8", "fp8e4b15"];
 
+/// The most iterations that software pipelines have under way.
+pub const MAX_STAGES: u32 = 64;
+
 /// The most warps of a CTA.
 pub const MAX_WARPS: u32 = 32;
 
@@ -475,7 +491,7 @@ options! {
     num_warps: u32 = 4, power_of_two(MAX_WARPS), [FrontEnd, Passes, CodeGenerator, Launch];
     /// Depth of the software pipelines of loops that do not say one themselves: the most iterations whose loads are under
     /// way, the one being computed included; fewer where they need more shared memory than there is. 0 and 1 pipeline nothing.
-    num_stages: u32 = 3, count(0, 64), [Passes];
+    num_stages: u32 = 3, count(0, MAX_STAGES), [Passes];
     /// CTAs of a cluster, which run one program together.
     num_ctas: u32 = 1, power_of_two(MAX_CTAS), [FrontEnd, Passes, CodeGenerator, Launch];
     /// Upper bound of a thread's registers. The hardware has 24 to 255: what is outside is brought there.
@@ -511,13 +527,13 @@ options! {
     /// whole grid where the kernel asks for numbers along other axes, too. Kernels that multiply nothing load for the next `num_stages - 1` programs meanwhile. On the CPU executor that makes no difference.
     persistent: bool = false, Kind::Flag, [Passes, Launch];
     /// Further arguments of `ptxas`, separated by spaces, before those of `PTXAS_OPTIONS`.
-    ptx_options: Option<Text> = None, Kind::Text("arguments separated by spaces, such as '--opt-level 1'"), [CodeGenerator];
+    ptx_options: Option<Text> = None, Kind::Text("arguments separated by spaces, such as '--opt-level 1'"), [Ptx];
     /// The `.version` of the PTX times ten, as in 84; by default the lowest that has the kernel's instructions. A lower one than that
     /// is an error.
-    ptx_version: Option<u32> = None, count(60, 99), [CodeGenerator];
+    ptx_version: Option<u32> = None, count(60, 99), [Ptx];
     /// Libraries of bitcode that functions called by `tl.core.extern_elementwise` without a path come from, and the `libdevice` that kernels for NVIDIA's
     /// GPUs call in place of the one found; a dict of names and paths in Python.
-    extern_libs: Option<Text> = None, Kind::Text("names and paths, such as 'mylib=/path/mylib.bc', separated by ';'"), [FrontEnd, CodeGenerator];
+    extern_libs: Option<Text> = None, Kind::Libraries, [FrontEnd, CodeGenerator];
     /// Whether source lines go into the code (`.loc`, and the cubin's line table).
     line_info: bool = true, Kind::Flag, [CodeGenerator];
     /// Whether all programs must be resident at once. The CPU executor and the simulator have them all there in any case.
@@ -563,6 +579,12 @@ pub fn find_elsewhere(name: &str) -> Option<&'static Elsewhere> {
 }
 
 impl Options {
+    /// The first option that is given and that nobody reads but these.
+    pub fn only_for(&self, readers: &[Reader]) -> Option<&'static Info> {
+        let only = |o: &&Info| o.read_by.iter().all(|r| readers.contains(r));
+        OPTIONS.iter().filter(only).find(|o| o.get(self) != o.default())
+    }
+
     /// Says what is wrong with an option.
     ///
     /// # Errors

@@ -116,7 +116,7 @@ fn take(options: &mut Options, option: &Info, value: &Bound<'_, PyAny>) -> PyRes
             Value::Word(words.map_err(|_| other())?.join(","))
         }
         Kind::Words(_) => Value::Word(value.extract()?),
-        Kind::Text(_) if option.name == "extern_libs" => libraries(value, &other)?,
+        Kind::Libraries => libraries(value, &other)?,
         Kind::Text(_) => Value::Word(value.extract().map_err(|_| other())?),
     };
     option.set(options, found).map_err(wrong)

@@ -25,6 +25,7 @@ pub mod simd;
 pub mod spirv;
 pub mod target;
 mod toolchain;
+mod unheeded_hints;
 mod visa;
 
 pub use target::Target;

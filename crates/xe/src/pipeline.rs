@@ -20,7 +20,7 @@
 //! SPIR-V                                                                  (as LLVM IR: Listing 5)
 //! ```
 
-use crate::{gathered_dots, keep_in_step, lane_sums, order_dots};
+use crate::{gathered_dots, keep_in_step, lane_sums, order_dots, unheeded_hints};
 use tilewright_passes::hopper::{allocate_warp_groups, distribute_ctas, lower_tma, user_dots};
 use tilewright_passes::pass::{DCE, Property, Row};
 use tilewright_passes::transform::{
@@ -32,6 +32,7 @@ use tilewright_passes::transform::{
 
 /// By levels: each pass, and why it stands where it does.
 pub static PASSES: &[Row] = &[
+    Row { pass: unheeded_hints::PASS, why: "before all: loops and accesses are those of the author" },
     Row {
         pass: inline_calls::PASS,
         why: "before all: functions that can't be called are code like any other",
@@ -99,6 +100,7 @@ pub static PASSES: &[Row] = &[
 
 /// Thread by thread.
 pub static BY_THREADS: &[Row] = &[
+    Row { pass: unheeded_hints::PASS, why: "before all: loops and accesses are those of the author" },
     Row {
         pass: inline_calls::PASS,
         why: "before all: functions that can't be called are code like any other",

@@ -682,7 +682,8 @@ class range:
     ``num_stages`` is the depth of software pipelining of this loop, ``loop_unroll_factor`` how many
     iterations become one, on GPUs (what is left over runs in a loop of its own), ``disable_licm`` keeps in the loop what every iteration computes alike, ``flatten`` lets the loads of
     the loop inside this one go on from one of its runs to the next, ``warp_specialize`` gives loading and computing to
-    different warps. The last two work where loads go through tensor descriptors by TMA (sm_90), and say nothing elsewhere.
+    different warps. The last two work where loads go through tensor descriptors by TMA (sm_90); where they change nothing a remark
+    of the kernel (``metadata.remarks``, ``tilewright inspect``) says why. ``num_stages`` is 0 to 64, ``loop_unroll_factor`` 1 to 1024.
     ``disallow_acc_multi_buffer`` is for GPUs that keep accumulators in buffers (sm_100); in registers there is always one.
     """
 
@@ -956,7 +957,8 @@ def load(
     Where ``mask`` (int1, broadcast to the shape of ``pointer``) is false nothing is read and the value is ``other``
     (converted to the element type), or undefined without it. ``cache_modifier`` is ``""``, ``".ca"``, ``".cg"`` or ``".cv"``,
     ``eviction_policy`` is ``""``, ``"evict_first"`` or ``"evict_last"`` (PTX ISA, cache operators and eviction priorities).
-    ``boundary_check`` (dimensions) and ``padding_option`` (``"zero"``, ``"nan"``) are for block pointers.
+    ``boundary_check`` (dimensions) and ``padding_option`` (``"zero"``, ``"nan"``) are for block pointers. Priorities are those in L1, and those in L2 where
+    the load becomes an asynchronous copy or ``cache_modifier`` names another cache. Volatile loads, and those with ``".cv"``, are made where they stand.
     """
 
 
@@ -1178,7 +1180,10 @@ def debug_barrier():
 
 @builtin
 def multiple_of(input, values):
-    """Promises that the first value of each run of contiguous ones is a multiple of ``values`` (one a dimension)."""
+    """Promises that the first value of each run of contiguous ones is a multiple of ``values`` (one a dimension), of pointers in bytes.
+
+    The promise, like those of :func:`max_contiguous` and :func:`max_constancy`, is of what the function gives, where that is used; of an argument of the kernel, outside of
+    branches and loops, for all of the kernel."""
 
 
 @builtin

@@ -10,6 +10,7 @@ use ruff_python_ast::{Expr, ExprCall, StmtFunctionDef};
 use ruff_text_size::Ranged;
 use tilewright_ir::attrs::SymbolRef;
 use tilewright_ir::dialect::tt;
+use tilewright_ir::options::MAX_STAGES;
 use tilewright_ir::{TypeKind, ascend, licm};
 
 use super::builtins::layouts;
@@ -727,11 +728,8 @@ impl Evaluator<'_> {
             range.flags.push(ascend::PARALLEL);
         }
         if !range.unrolled {
-            range.num_stages = self.count_of_range(&args, "num_stages")?;
-            range.unroll_factor = self.count_of_range(&args, "loop_unroll_factor")?;
-            if let Some(n) = range.unroll_factor.filter(|n| !(1..=MAX_UNROLL).contains(n)) {
-                return Err(self.error(format!("loop_unroll_factor must be 1 to {MAX_UNROLL}, not {n}")));
-            }
+            range.num_stages = self.count_of_range(&args, "num_stages", 0, MAX_STAGES as i32)?;
+            range.unroll_factor = self.count_of_range(&args, "loop_unroll_factor", 1, MAX_UNROLL)?;
             for (name, attr) in [
                 ("disallow_acc_multi_buffer", "tt.disallow_acc_multi_buffer"),
                 ("flatten", "tt.flatten"),
@@ -749,16 +747,14 @@ impl Evaluator<'_> {
         Ok(Value::Range(Arc::new(range)))
     }
 
-    fn count_of_range(&mut self, args: &Args, name: &str) -> Eval<Option<i32>> {
-        match args.optional(name) {
-            None => Ok(None),
-            Some(_) => {
-                let n = self.int_arg(args, name)?;
-                match i32::try_from(n) {
-                    Ok(n) if n >= 0 => Ok(Some(n)),
-                    _ => Err(self.error(format!("{name} must not be {n}"))),
-                }
-            }
+    fn count_of_range(&mut self, args: &Args, name: &str, least: i32, most: i32) -> Eval<Option<i32>> {
+        if args.optional(name).is_none() {
+            return Ok(None);
+        }
+        let n = self.int_arg(args, name)?;
+        match i32::try_from(n).ok().filter(|n| (least..=most).contains(n)) {
+            Some(n) => Ok(Some(n)),
+            None => Err(self.error(format!("{name} must be {least} to {most}, not {n}"))),
         }
     }
 }

@@ -126,7 +126,9 @@ impl Hooks for Xe {
         other: Option<&[Value]>,
         hints: LoadHints,
     ) -> WordValues {
-        Lower(l).load_words(ptr, words, pred, other, hints.volatile)
+        // Past all caches is what a volatile access is.
+        let volatile = hints.volatile || hints.cache == tt::CacheModifier::Cv;
+        Lower(l).load_words(ptr, words, pred, other, volatile)
     }
 
     fn store_global(

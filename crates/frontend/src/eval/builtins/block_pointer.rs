@@ -168,6 +168,9 @@ impl Evaluator<'_> {
     }
 
     fn checked(&mut self, args: &Args, rank: usize) -> Eval<Vec<usize>> {
+        if args.optional("boundary_check").is_none() {
+            return Ok(Vec::new());
+        }
         let dims = self.ints(args.get("boundary_check"), "`boundary_check`")?;
         dims.iter()
             .map(|&d| {
@@ -201,6 +204,12 @@ impl Evaluator<'_> {
             );
         }
         let checked = self.checked(args, b.block.len())?;
+        if checked.is_empty() && !self.str_arg(args, "padding_option")?.is_empty() {
+            self.warn(
+                "padding_option of tl.load says what elements outside of the tensor are, but boundary_check names no dimension: \
+                 none is checked, and none may be outside",
+            );
+        }
         let (pointer, mask) = self.block_access(b, &b.offsets.clone(), &checked)?;
         self.load_from(args, pointer, mask, nan).map(Value::Tensor)
     }

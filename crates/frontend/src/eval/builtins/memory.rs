@@ -382,12 +382,17 @@ impl Evaluator<'_> {
                     .into());
             }
         };
-        // Of integers the result is int32, whatever this says.
         if out == S::Bf16 && operand != S::Int8 {
             return Err(self
                 .error("out_dtype of tl.dot cannot be bfloat16")
                 .note("use float32 and convert the result with .to(tl.bfloat16)")
                 .into());
+        }
+        // (What is not given is float32.)
+        if out != result && out != S::Fp32 {
+            self.warn(&format!(
+                "out_dtype of tl.dot is {out}, but a product of {operand} is {result} whatever it says: convert it with .to(dtype)"
+            ));
         }
         Ok(result)
     }
@@ -410,9 +415,9 @@ impl Evaluator<'_> {
                 return Err(self.error("tl.dot is given both `input_precision` and `allow_tf32`"));
             }
             _ if given => self.str_arg(args, "input_precision")?.to_ascii_lowercase(),
-            Some(Value::Const(c)) if c.truth() == Some(true) => unless_refused(P::Tf32).keyword().to_string(),
-            Some(Value::Const(_)) => P::Ieee.keyword().to_string(),
-            _ => unless_refused(default).keyword().to_string(),
+            Some(_) if self.bool_arg(args, "allow_tf32")? => unless_refused(P::Tf32).keyword().to_string(),
+            Some(_) => P::Ieee.keyword().to_string(),
+            None => unless_refused(default).keyword().to_string(),
         };
         match P::from_keyword(&wanted).filter(|_| allowed.contains(&&*wanted)) {
             Some(precision) => Ok(precision),
@@ -445,6 +450,9 @@ impl Evaluator<'_> {
             return Ok(default.and_then(|n| i32::try_from(n.0).ok()));
         }
         let n = self.int_arg(args, "max_num_imprecise_acc")?;
+        if n < 0 {
+            return Err(self.error(format!("max_num_imprecise_acc ({n}) must be >= 0")));
+        }
         if eight_bit && n > i128::from(k) {
             return Err(self.error(format!("max_num_imprecise_acc ({n}) must be <= K ({k})")));
         }

@@ -355,12 +355,16 @@ impl Evaluator<'_> {
         }
     }
 
-    /// An argument that must be a constant with a truth value.
+    /// An argument that must be a constant yes or no: a boolean, an integer, or `None` for no.
     pub(crate) fn bool_arg(&mut self, args: &Args, name: &str) -> Eval<bool> {
         match args.get(name) {
-            Value::Const(c) if c.truth().is_some() => Ok(c.truth() == Some(true)),
-            Value::Tuple(t) => Ok(!t.items.is_empty()),
-            value => Err(self.needs_constexpr(value, &format!("`{name}` of {}", args.builtin.shown()))),
+            Value::Const(c @ (HostValue::None | HostValue::Bool(_) | HostValue::Int(_))) => {
+                Ok(c.truth() == Some(true))
+            }
+            value @ Value::Tensor(_) => {
+                Err(self.needs_constexpr(value, &format!("`{name}` of {}", args.builtin.shown())))
+            }
+            other => Err(self.bad_argument(args, name, other, "True or False")),
         }
     }
 

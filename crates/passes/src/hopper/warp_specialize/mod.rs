@@ -37,7 +37,7 @@
 //! The files of this folder name this one, which calls them: what they share stands here, such as where slots and phases are in each block.
 //!
 //! Where it can't be done (no such loads, addresses that depend on what is computed, kernels that wait for other programs, too few
-//! registers beside the producer, no shared memory even for one slot of each ring) the loop stays as it is.
+//! registers beside the producer, no shared memory even for one slot of each ring) the loop stays as it is, and a remark says why.
 //!
 //! ```text
 //! %r = scf.for %k = ... iter_args(%acc = %z) {
@@ -79,12 +79,13 @@ use rustc_hash::FxHashMap;
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
 use tilewright_ir::effects::effects;
 use tilewright_ir::marks;
-use tilewright_ir::{Block, Builder, Diagnostic, Module, Op, TypeKind, Value};
+use tilewright_ir::{AttrKind, Block, Builder, Diagnostic, Module, Op, TypeKind, Value};
 
 use crate::analysis::waiting;
 use crate::hopper::allocate_warp_groups::registers_beside;
 use crate::hopper::{captures, multicast};
 use crate::pass::{Pass, Property};
+use crate::remarks;
 use crate::target::TargetInfo;
 use crate::transform::software_pipeline::{budget, schedule};
 use channels::{Channel, Load};
@@ -115,21 +116,18 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_stages: u32) -> Result<
         module.block_ops(module.body()).filter_map(|op| tt::Func::cast(module, op)).collect();
     let mut any = false;
     for func in functions {
-        let Some(range) = asked(module, func) else { continue };
-        any = true;
-        let slots = schedule::most_stages(module);
-        if target.tma && slots > 0 && !range.iter().any(|&op| stays_together(module, op)) {
-            // With loads through pointers, or else without. (Where only tiles should follow each other closely, four warps
-            // more are a high price.)
-            let explicit = range
-                .iter()
-                .any(|&op| module.all_ops(op).into_iter().any(|inner| module.op_attr(inner, HINT).is_some()));
-            for &pointers in if explicit { &[true, false][..] } else { &[false] } {
-                if let Some(w) = specialize(module, &range, target, num_stages, pointers)? {
-                    epilogue_store::add(module, w, target)?;
-                    break;
-                }
+        let told = of_author(module, func.0);
+        let (told, alone): (Vec<_>, Vec<_>) = told.into_iter().partition(|&(op, _)| hinted(module, op));
+        remark(module, &alone, "there is no loop inside of it");
+        let why_not = match asked(module, func) {
+            None => Some("it stands in a `while` loop".to_string()),
+            Some(range) => {
+                any = true;
+                specialize_range(module, &range, target, num_stages)?
             }
+        };
+        if let Some(why) = why_not {
+            remark(module, &told, &why);
         }
         for op in module.all_ops(func.0) {
             module.remove_attr(op, HINT);
@@ -137,6 +135,58 @@ pub fn run(module: &mut Module, target: &TargetInfo, num_stages: u32) -> Result<
         }
     }
     if any { tilewright_ir::dce::run(module) } else { Ok(()) }
+}
+
+/// Gives loads of these operations to other warps. Why not, where that can't be.
+fn specialize_range(
+    module: &mut Module,
+    range: &[Op],
+    target: &TargetInfo,
+    num_stages: u32,
+) -> Result<Option<String>, Diagnostic> {
+    if !target.tma {
+        return Ok(Some(format!("{} has no TMA", target.name)));
+    }
+    if schedule::most_stages(module) == 0 {
+        return Ok(Some("shared memory has no room for what would be loaded ahead".to_string()));
+    }
+    if range.iter().any(|&op| stays_together(module, op)) {
+        return Ok(Some(
+            "the loop waits for other programs, or uses buffers of the kernel's own".to_string(),
+        ));
+    }
+    // With loads through pointers, or else without. (Where only tiles should follow each other closely, four warps
+    // more are a high price.)
+    let hinted = |&op: &Op| module.all_ops(op).into_iter().any(|inner| module.op_attr(inner, HINT).is_some());
+    let explicit = range.iter().any(hinted);
+    let mut why_not = "";
+    for &pointers in if explicit { &[true, false][..] } else { &[false] } {
+        match specialize(module, range, target, num_stages, pointers)? {
+            Ok(w) => {
+                epilogue_store::add(module, w, target)?;
+                return Ok(None);
+            }
+            Err(why) => why_not = why,
+        }
+    }
+    Ok(Some(why_not.to_string()))
+}
+
+/// The loops inside of an operation whose author gave a hint of these, each with the hint. (What passes ask for themselves has a value.)
+pub fn of_author(module: &Module, of: Op) -> Vec<(Op, &'static str)> {
+    let given = |op: Op, hint: &str| {
+        module.op_attr(op, hint).is_some_and(|attr| matches!(module.attr_kind(attr), AttrKind::Unit))
+    };
+    let hints = [(HINT, "warp_specialize"), (FLATTEN, "flatten")];
+    let hint_of = |op: Op| hints.iter().find(|(hint, _)| given(op, hint)).map(|&(_, name)| (op, name));
+    module.all_ops(of).into_iter().filter_map(hint_of).collect()
+}
+
+/// Says of loops why their hints changed nothing.
+pub fn remark(module: &mut Module, loops: &[(Op, &'static str)], why: &str) {
+    for &(op, name) in loops {
+        remarks::add(module, op, &format!("tl.range({name}=True) changes nothing: {why}"));
+    }
 }
 
 /// The operations of a function's body from the first to the last that is or holds a loop which asks for it: loops and branches.
@@ -217,17 +267,22 @@ fn wants_registers(module: &Module, op: Op) -> bool {
         && most + budget::OTHERS > registers_beside(num_warps, PRODUCER_REGISTERS as u32)
 }
 
-/// Gives the loads of the operations to a partition. `None` where that turns out impossible: then they are as they were.
+/// Gives the loads of the operations to a partition. Why not, where that turns out impossible: then they are as they were.
 fn specialize(
     module: &mut Module,
     range: &[Op],
     target: &TargetInfo,
     num_stages: u32,
     pointers: bool,
-) -> Result<Option<ttg::WarpSpecialize>, Diagnostic> {
+) -> Result<Result<ttg::WarpSpecialize, &'static str>, Diagnostic> {
     let mut channels = channels::find(module, range, target, num_stages, pointers);
-    if channels.is_empty() || range.iter().any(|&op| wants_registers(module, op)) {
-        return Ok(None);
+    if channels.is_empty() {
+        return Ok(Err(
+            "there are no loads that another warp could make: blocks by TMA, which products read, and for which there is room",
+        ));
+    }
+    if range.iter().any(|&op| wants_registers(module, op)) {
+        return Ok(Err("products want the registers that a warp for loads would have"));
     }
     let copied = channels.iter().flat_map(|c| &c.loads).filter_map(|l| match l {
         Load::Block(_) => None,
@@ -240,7 +295,7 @@ fn specialize(
     // What the loops need besides comes before the loads, too.
     let begin = range.iter().copied().find(|&op| is_structure(module, op));
     let (Some(begin), Some(&first)) = (begin.filter(|_| warps <= num_warps), range.first()) else {
-        return Ok(None);
+        return Ok(Err("to copy what is loaded through pointers takes four warps more, and there are fewer"));
     };
     for &op in range.iter().take_while(|&&op| op != begin) {
         module.move_before(op, begin);
@@ -265,7 +320,7 @@ fn specialize(
     if !producer::make(module, w.0, partition, range, &channels, (warps, num_warps))? {
         module.erase_op(w.0);
         tilewright_ir::dce::run(module)?;
-        return Ok(None);
+        return Ok(Err("what is loaded depends on what is computed"));
     }
 
     let of_channels: Vec<_> = channels.iter().map(|c| (c.counter, c.slots, c.block)).collect();
@@ -287,7 +342,7 @@ fn specialize(
     captures::capture(module, w, partition);
     // What the tensors were computed from may have been needed by the producer alone.
     tilewright_ir::dce::run(module)?;
-    Ok(Some(w))
+    Ok(Ok(w))
 }
 
 /// Adds a first partition, with nothing but its end.

@@ -20,6 +20,7 @@
 use rustc_hash::FxHashSet;
 use tilewright_ir::dialect::{scf, tt, ttg, ttng};
 use tilewright_ir::marks;
+use tilewright_ir::options::MAX_STAGES;
 use tilewright_ir::{AttrKind, Block, Module, Op, Opcode, Value};
 
 use super::async_copies::becomes_slot;
@@ -39,9 +40,6 @@ pub const NUM_STAGES: &str = "tt.num_stages";
 
 /// On the module: no loop may have more stages than this.
 pub const MOST_STAGES: &str = "ttg.most-stages";
-
-/// More iterations than that are not under way, whatever a loop says.
-pub(super) const MOST: i64 = 64;
 
 /// Warps that load for others have so many slots at least, as long as there is room.
 pub(crate) const SLOTS_OF_PRODUCERS: u32 = 2;
@@ -244,14 +242,17 @@ impl Schedule {
 /// How many iterations of a loop may be under way: as many as it says itself, or else the launch does (`num_stages`), but no more than
 /// [`most_stages`].
 pub(crate) fn stages_of(module: &Module, l: Op, num_stages: u32) -> u32 {
-    let asked = module.int_attr(l, NUM_STAGES).map_or(num_stages, |n| n.clamp(0, MOST) as u32);
+    let asked =
+        module.int_attr(l, NUM_STAGES).map_or(num_stages, |n| n.clamp(0, i64::from(MAX_STAGES)) as u32);
     asked.min(most_stages(module))
 }
 
 /// The most iterations that a loop of the module may have under way, which [`MOST_STAGES`] says where more did not fit in shared memory; with none at all warps
 /// aren't specialized either.
 pub(crate) fn most_stages(module: &Module) -> u32 {
-    module.int_attr(module.root(), MOST_STAGES).map_or(MOST as u32, |n| n.clamp(0, MOST) as u32)
+    module
+        .int_attr(module.root(), MOST_STAGES)
+        .map_or(MAX_STAGES, |n| n.clamp(0, i64::from(MAX_STAGES)) as u32)
 }
 
 /// The most iterations that a loop of the module may want under way.

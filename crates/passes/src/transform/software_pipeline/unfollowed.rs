@@ -4,17 +4,18 @@
 //! is nothing to say of these.
 
 use tilewright_ir::dialect::scf;
+use tilewright_ir::options::MAX_STAGES;
 use tilewright_ir::{Module, Op};
 
 use super::candidates::Candidates;
-use super::schedule::{self, MOST, NUM_STAGES, Schedule};
+use super::schedule::{self, NUM_STAGES, Schedule};
 
 const NO_ROOM: &str = "there is no room for it in shared memory";
 
 /// What to say, and where.
 pub fn of(module: &Module, l: scf::For, schedule: Option<&Schedule>, num_stages: u32) -> Vec<(Op, String)> {
     let Some(asked) = module.int_attr(l.0, NUM_STAGES).filter(|&n| n >= 2) else { return Vec::new() };
-    let asked = asked.min(MOST);
+    let asked = asked.min(i64::from(MAX_STAGES));
     let ops = schedule::ops_of(module, l);
     let copied = schedule.map_or(Vec::new(), Schedule::loads);
     let ahead = |op: Op| schedule.is_some_and(|s| s.levels.iter().any(|level| level.ops.contains(&op)));
