@@ -42,6 +42,11 @@ impl Buffer {
         self.lines.as_mut_ptr().cast()
     }
 
+    /// All that it has room for.
+    pub fn bytes(&self) -> &[u8] {
+        self.slice(self.lines.len() * 64)
+    }
+
     /// The first `n` elements.
     pub fn slice<T: Plain>(&self, n: usize) -> &[T] {
         assert!(n * size_of::<T>() <= self.lines.len() * 64, "a register shorter than its value");

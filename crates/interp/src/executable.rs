@@ -6,13 +6,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tilewright_ir::{Diagnostic, FloatKind, Module, launch};
+use tilewright_ptxsim::Standstill;
 
 use crate::cluster_memory::Clusters;
 use crate::compile::compile;
 use crate::elem::Elem;
 use crate::exec::{Context, Fault, Frame, Status};
 use crate::float::{Rounding, round_f64};
-use crate::meeting::Meetings;
+use crate::meeting::{Meetings, Waiting};
 use crate::memory::Memory;
 use crate::program::{Place, Program};
 use crate::races::Races;
@@ -115,6 +116,8 @@ struct Launch<'a> {
     failed: AtomicU64,
     error: Mutex<Option<(u64, RunError)>>,
     output: Mutex<Vec<(u64, String)>>,
+    /// Of programs that have loops: where each stands, and whether it spins there.
+    standstill: Standstill<(usize, bool)>,
 }
 
 impl Executable {
@@ -217,6 +220,7 @@ impl Executable {
             failed: AtomicU64::new(u64::MAX),
             error: Mutex::new(None),
             output: Mutex::new(Vec::new()),
+            standstill: Standstill::default(),
         };
         if threads == 1 {
             launch.work();
@@ -365,6 +369,9 @@ impl Launch<'_> {
                 Ok(Status::Done) => {
                     self.flush(index, &mut frame);
                     spare.push(frame);
+                    if program.spins {
+                        self.standstill.ended(index);
+                    }
                     if program.waits {
                         self.context.meetings.end(index);
                         self.look_for_deadlock();
@@ -373,6 +380,9 @@ impl Launch<'_> {
                 Ok(Status::Paused) => {
                     if program.waits {
                         self.look_for_deadlock();
+                    }
+                    if program.spins {
+                        self.look_for_standstill(index, &mut frame);
                     }
                     // After a failure, what it waits for may never come.
                     if self.failed.load(Ordering::Relaxed) == u64::MAX {
@@ -401,15 +411,42 @@ impl Launch<'_> {
         frames.extend(spare.into_iter().take(room));
     }
 
-    /// Programs that wait for each other while none is left that could come: the first of them fails.
+    /// Programs that wait for each other while none is left that could come.
     fn look_for_deadlock(&self) {
+        if let Some((waiting, ended)) = self.context.meetings.deadlock(self.total) {
+            self.deadlock(&waiting, &ended);
+        }
+    }
+
+    /// Programs that wait for something to change in memory, while none is left that would change it. One of them has just paused.
+    fn look_for_standstill(&self, index: u64, frame: &mut Frame) {
+        if std::mem::take(&mut frame.changed) {
+            self.standstill.changed();
+        }
+        let changes = self.standstill.changes();
+        if !frame.is_back(changes) {
+            return;
+        }
+        let place = (frame.looks.unwrap_or(frame.pc), frame.looks.is_some());
+        let Some(still) = self.standstill.with(index, place, changes, self.total) else { return };
+        let has = |spins| match spins {
+            true => "no program is left that would change what it looks at",
+            false => "not all come that it waits for",
+        };
+        let waiting = |&(program, (pc, spins))| Waiting { program, pc, has: has(spins).to_string() };
+        let ended = |program: &u64| still.binary_search_by_key(program, |&(still, _)| still).is_err();
+        let ended: Vec<u64> = (0..self.total).filter(ended).collect();
+        self.deadlock(&still.iter().map(waiting).collect::<Vec<_>>(), &ended);
+    }
+
+    /// The first of programs that wait in vain fails.
+    fn deadlock(&self, waiting: &[Waiting], ended: &[u64]) {
         const SHOWN: usize = 8;
-        let Some((waiting, ended)) = self.context.meetings.deadlock(self.total) else { return };
         let name = |program: u64| {
             let [x, y, z] = self.program_id(program);
             format!("program ({x}, {y}, {z}){}", self.of_rank(program))
         };
-        let [first, others @ ..] = &waiting[..] else { return };
+        let [first, others @ ..] = waiting else { return };
         let mut fault = Fault::new(format!("deadlock: the program waits where {}", first.has));
         for w in others.iter().take(SHOWN) {
             let place = &self.executable.places[self.executable.program.places[w.pc] as usize];

@@ -619,6 +619,8 @@ pub struct Program {
     pub branches: bool,
     /// Whether it waits for other programs.
     pub waits: bool,
+    /// Whether it has loops that may wait for what other programs write.
+    pub spins: bool,
     /// How many warps run it, each with registers of its own, where it is written for one.
     pub warps: Option<u32>,
     /// Whether it reaches the buffers of other programs of its cluster, or brings blocks together with them.

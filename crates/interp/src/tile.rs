@@ -25,7 +25,7 @@ pub struct TileType {
 }
 
 /// `base + Σ strides[d] · index[d]`; strides of dimensions of extent 1 are 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Affine {
     /// The value at index 0.
     pub base: i64,
@@ -34,7 +34,7 @@ pub struct Affine {
 }
 
 /// True exactly where `lo[d] <= index[d] < hi[d]` for all dimensions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BoxMask {
     /// First index inside.
     pub lo: [u32; MAX_COMPACT_RANK],
@@ -43,7 +43,7 @@ pub struct BoxMask {
 }
 
 /// How a register holds its value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Repr {
     /// The same element everywhere; also every scalar. See [`Elem::canonical`] for the bits.
     Uniform(u64),

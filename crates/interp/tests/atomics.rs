@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{int, m, ro, run, try_run};
+use common::{A, int, m, ro, run, try_run};
 
 /// Every program applies `op` once to each of 5 cells of %y (masked to the first 4) with %v, and stores the old values.
 fn kernel(op: &str, ty: &str) -> String {
@@ -193,5 +193,82 @@ fn a_barrier_over_the_grid_makes_progress_on_few_threads() {
         let args = [m(&mut count), m(&mut seen), int(200)];
         common::try_run_with(BARRIER, [200, 1, 1], &args, threads, false).unwrap();
         assert_eq!(seen, vec![200; 200]);
+    }
+}
+
+/// The same where programs look at a tensor of one element.
+#[test]
+fn programs_that_look_at_tensors_give_way() {
+    let looks = BARRIER.replacen(
+        "%now = tt.load %count {isVolatile = true} : !tt.ptr<i32>",
+        "%counts = tt.splat %count : !tt.ptr<i32> -> tensor<1x!tt.ptr<i32>>
+      %nows = tt.load %counts {isVolatile = true} : tensor<1x!tt.ptr<i32>>
+      %now = tt.unsplat %nows : tensor<1xi32>",
+        1,
+    );
+    let (mut count, mut seen) = ([0i32], vec![0i32; 5]);
+    let args = [m(&mut count), m(&mut seen), int(5)];
+    common::try_run_with(&looks, [5, 1, 1], &args, 1, false).unwrap();
+    assert_eq!(seen, [5; 5]);
+}
+
+fn deadlock(ir: &str, grid: u32, args: &[A], threads: usize) -> String {
+    let e = common::try_run_with(ir, [grid, 1, 1], args, threads, false).unwrap_err().to_string();
+    assert!(e.contains("where no program is left that would change what it looks at"), "{e}");
+    e
+}
+
+#[test]
+fn a_lock_that_nobody_gives_back() {
+    for threads in [1, 2] {
+        let (mut lock, mut n) = ([1i32], [0i32]);
+        let e = deadlock(LOCK, 300, &[m(&mut lock), m(&mut n)], threads);
+        assert!(e.contains("kernel.mlir:7:") && e.contains("291 more programs wait"), "{e}");
+        // The first that takes it keeps it: an exchange by which a program leaves what is there.
+        let kept = LOCK.replace(
+            "tt.atomic_rmw exch, acq_rel, gpu, %lock, %z",
+            "tt.atomic_rmw exch, acq_rel, gpu, %lock, %o",
+        );
+        let (mut lock, mut n) = ([0i32], [0i32]);
+        let e = deadlock(&kept, 5, &[m(&mut lock), m(&mut n)], threads);
+        assert!(e.contains("has ended"), "{e}");
+        assert_eq!((lock[0], n[0]), (1, 1));
+        // Programs that only look.
+        let (mut count, mut seen) = ([0i32], vec![0i32; 20]);
+        deadlock(BARRIER, 20, &[m(&mut count), m(&mut seen), int(21)], threads);
+        assert_eq!(count, [20]);
+    }
+}
+
+/// Loops that don't get on while nobody writes, but end.
+#[test]
+fn a_lock_that_is_given_back_late() {
+    // The last program counts for long, in a register, looking at memory all the while, and opens it.
+    let opens = LOCK.replace(
+        "    scf.while () : () -> () {\n      %old",
+        "    %p = tt.get_program_id x : i32
+    %last = arith.constant 4 : i32
+    %mine = arith.cmpi eq, %p, %last : i32
+    %many = arith.constant 20000 : i32
+    scf.if %mine {
+      %end = scf.while (%i = %z) : (i32) -> i32 {
+        %look = tt.load %n {isVolatile = true} : !tt.ptr<i32>
+        %more = arith.cmpi slt, %i, %many : i32
+        scf.condition(%more) %i : i32
+      } do {
+      ^bb0(%i: i32):
+        %next = arith.addi %i, %o : i32
+        scf.yield %next : i32
+      }
+      %t = arith.constant true
+      %r = tt.atomic_rmw exch, acq_rel, gpu, %lock, %z, %t : (!tt.ptr<i32>, i32, i1) -> i32
+    }
+    scf.while () : () -> () {
+      %old",
+    );
+    for threads in [1, 2] {
+        let (mut lock, mut n) = ([1i32], [0i32]);
+        common::try_run_with(&opens, [5, 1, 1], &[m(&mut lock), m(&mut n)], threads, false).unwrap();
+        assert_eq!((lock[0], n[0]), (0, 5));
     }
 }

@@ -293,7 +293,7 @@ fn run(grid: &Grid<'_>, units: u64, options: &SimOptions) -> Vec<InstStat> {
             match active[turn].run(grid, 400) {
                 Slice::Done => {
                     let unit = active.swap_remove(turn);
-                    grid.standstill.ended(unit.number);
+                    grid.standstill.ended(unit.number.into());
                     unit.recycle(&mut pool);
                 }
                 Slice::More => turn += 1,

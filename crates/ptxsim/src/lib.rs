@@ -77,6 +77,7 @@ mod shadow;
 mod standstill;
 mod tensor_map;
 mod uninitialized;
+mod whereabouts;
 
 pub use arguments::Arguments;
 pub use host::{HostFunction, HostFunctions};
@@ -85,6 +86,7 @@ pub use launch::{Launch, Param, ParamInfo, Program, SimOptions};
 pub use memory::{Allocation, Memory};
 pub use parse::parse;
 pub use report::{Class, Counters, Counts, Finding, FindingKind, Report, Source};
+pub use standstill::{Before, Standstill};
 pub use tensor_map::{Element, Swizzle, TensorMap};
 
 /// A module that cannot be parsed or a launch that cannot be made.

@@ -18,8 +18,9 @@ use crate::memory::Memory;
 use crate::regs::{LANES, Regs};
 use crate::report::{Finding, FindingKind, InstStat};
 use crate::shadow::{GlobalShadow, SharedShadow};
-use crate::standstill::{Before, Standstill};
+use crate::standstill::Standstill;
 use crate::tensor_map::Swizzle;
+use crate::whereabouts::Whereabouts;
 use std::cmp::Reverse;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -212,7 +213,7 @@ pub(crate) struct Unit {
     /// what comes later, too.
     pub told: bool,
     pub idle_rounds: u32,
-    before: Before,
+    before: Whereabouts,
     /// `Grid::progress` when it was last looked at.
     progress: u64,
     pub cluster_bar: Bar,
@@ -383,7 +384,7 @@ impl Unit {
             effects: 0,
             told: false,
             idle_rounds: 0,
-            before: Before::default(),
+            before: Whereabouts::default(),
             progress: 0,
             cluster_bar: Bar::default(),
             mbar: Default::default(),

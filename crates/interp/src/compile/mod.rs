@@ -128,6 +128,7 @@ impl<'m, 'p> Builder<'m, 'p> {
             .any(|i| matches!(i, Instr::Jump { .. } | Instr::JumpIfNot { .. } | Instr::ForCheck { .. }));
         self.program.waits =
             self.program.code.iter().any(|i| matches!(i, Instr::Barrier { .. } | Instr::WaitSignal { .. }));
+        self.program.spins = self.program.code.iter().any(|i| matches!(i, Instr::Jump { back: true, .. }));
         self.program.reaches_others = self.program.code.iter().any(|i| {
             matches!(
                 i,

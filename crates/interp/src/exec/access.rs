@@ -158,7 +158,7 @@ impl Frame {
         let decode = cast::from_memory(elem);
         let plan = self.plan(program, ptr, mask);
         if ty.shape.is_empty() {
-            self.touched_memory = true;
+            self.touched_memory = Some(self.pc);
         }
         match plan {
             Plan::Nothing => match other {
@@ -304,6 +304,7 @@ impl Frame {
         if matches!(plan, Plan::Nothing) {
             return Ok(());
         }
+        self.changed = true;
         self.dense(program, value);
         let mut mask = mask;
         if let Plan::Elements(masked) = plan {

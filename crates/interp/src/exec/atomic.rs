@@ -47,7 +47,7 @@ impl Frame {
     }
 
     /// Applies an atomic operation to each element: `f` gets the checked address and the operands' register bits, and
-    /// gives the old value in memory format. Masked-off elements give 0, or what shows ([`Context::left_out`]).
+    /// gives the old value in memory format, and whether another one is there now. Masked-off elements give 0, or what shows ([`Context::left_out`]).
     fn atomic(
         &mut self,
         program: &Program,
@@ -56,9 +56,9 @@ impl Frame {
         operands: &[V],
         mask: Option<V>,
         dst: V,
-        mut f: impl FnMut(u64, [u64; 2]) -> u64,
+        mut f: impl FnMut(u64, [u64; 2]) -> (u64, bool),
     ) -> Result<(), FaultBox> {
-        self.touched_memory = true;
+        self.touched_memory = Some(self.pc);
         let ty = Self::ty(program, dst);
         let (elem, n) = (ty.elem, self.len(ty));
         let (size, reg_size) = (elem.mem_size() as u64, elem.reg_size());
@@ -82,7 +82,9 @@ impl Frame {
                 for (b, &v) in bits.iter_mut().zip(operands) {
                     *b = read_bits(&self.regs[v.slot as usize].buf, reg_size, i);
                 }
-                old = from_memory(elem, f(addr, bits));
+                let (was, changed) = f(addr, bits);
+                old = from_memory(elem, was);
+                self.changed |= changed;
             }
             match reg_size {
                 1 => out.buf.slice_mut::<u8>(n)[i] = old as u8,
@@ -119,21 +121,25 @@ fn from_memory(elem: Elem, bits: u64) -> u64 {
     }
 }
 
-fn cas<T: Word>(addr: u64, expected: u64, new: u64) -> u64 {
+/// What was there, and whether it is another value now.
+fn cas<T: Word>(addr: u64, expected: u64, new: u64) -> (u64, bool) {
+    let (expected, new) = (T::from_bits(expected), T::from_bits(new));
     // SAFETY: `Frame::atomic` has checked the address for writing.
-    match unsafe { T::compare_exchange(addr, T::from_bits(expected), T::from_bits(new)) } {
-        Ok(old) | Err(old) => old.to_bits(),
+    match unsafe { T::compare_exchange(addr, expected, new) } {
+        Ok(old) => (old.to_bits(), old.to_bits() != new.to_bits()),
+        Err(old) => (old.to_bits(), false),
     }
 }
 
-fn rmw<T: Word>(addr: u64, op: RmwOp, elem: Elem, operand: u64) -> u64 {
+/// The same.
+fn rmw<T: Word>(addr: u64, op: RmwOp, elem: Elem, operand: u64) -> (u64, bool) {
     // SAFETY: `Frame::atomic` has checked the address for writing.
     let mut old = unsafe { T::read(addr) };
     loop {
         let new = T::from_bits(to_memory(elem, combine(op, elem, from_memory(elem, old.to_bits()), operand)));
         // SAFETY: as above.
         match unsafe { T::compare_exchange(addr, old, new) } {
-            Ok(old) => return old.to_bits(),
+            Ok(old) => return (old.to_bits(), old.to_bits() != new.to_bits()),
             Err(now) => old = now,
         }
     }

@@ -51,7 +51,8 @@ impl Frame {
         let outputs = asm
             .run(&mut inputs, runs_count, &memory)
             .map_err(|e| Fault::new(format!("inline assembly: {}", e.message)))?;
-        self.touched_memory = true;
+        self.touched_memory = Some(self.pc);
+        self.changed = true;
         let mut words = outputs.chunks_exact(runs.max(1));
         for &v in dsts {
             let elem = Self::ty(program, v).elem;

@@ -110,6 +110,7 @@ impl Frame {
         (coord, mask): (&[V], u64),
     ) -> Result<(), FaultBox> {
         let Some((cluster, rank)) = own.and_then(Own::cluster) else { return Ok(()) };
+        self.changed = true;
         let coord: Vec<i32> = coord.iter().map(|&v| self.scalar(program, v) as i32).collect();
         let who = (cluster.number, rank);
         let Err(other) = context.clusters.share_block(who, self.pc, mask, &coord) else { return Ok(()) };
@@ -133,6 +134,7 @@ impl Frame {
                 self.set(*dst, Repr::Uniform(address));
             }
             Instr::RingCreate { ring, fields, dst } => {
+                self.changed = true;
                 let fields = fields.iter().map(|&v| self.scalar(program, v)).collect();
                 let number = own.map_or(0, |own| {
                     let mut rings = own.rings.borrow_mut();

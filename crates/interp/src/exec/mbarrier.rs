@@ -142,6 +142,7 @@ impl Frame {
         for (at, count) in cluster.map_or(Vec::new(), |(cluster, rank)| cluster.receive(rank)) {
             self.mbarriers.arrive(at, count)?;
         }
+        self.changed |= !matches!(instr, Instr::MbarrierWait { .. } | Instr::NamedWait { .. });
         match instr {
             Instr::MbarrierInit { at, count, bytes } => {
                 let at = self.scalar(program, *at);

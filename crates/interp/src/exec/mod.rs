@@ -14,12 +14,14 @@ mod ordering;
 mod print;
 mod reduce;
 mod rings;
+mod still;
 mod strands;
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tilewright_ir::dialect::tt::ProgramScope;
+use tilewright_ptxsim::Before;
 
 use self::local::{Own, with_own};
 use self::mbarrier::{Mbarriers, NamedBarriers};
@@ -144,7 +146,13 @@ pub struct Frame {
     /// Buffers not in use.
     pool: Vec<Buffer>,
     spins: u32,
-    touched_memory: bool,
+    /// Where the running turn of a loop has looked at memory.
+    touched_memory: Option<usize>,
+    /// Where the loop does that it spins in.
+    pub looks: Option<usize>,
+    /// Whether it has changed what others see since it last paused ([`still`]).
+    pub changed: bool,
+    before: Before,
     /// Buffers of the program's own, for a program that has any.
     own: Option<Box<Own>>,
     /// The turn of a barrier that it waits for.
@@ -190,7 +198,10 @@ impl Frame {
             scratch: Default::default(),
             pool: Vec::new(),
             spins: 0,
-            touched_memory: false,
+            touched_memory: None,
+            looks: None,
+            changed: false,
+            before: Before::default(),
             own: None,
             awaited: None,
             mbarriers: Mbarriers::default(),
@@ -208,7 +219,8 @@ impl Frame {
         self.rank = rank;
         self.time = 0;
         self.spins = 0;
-        self.touched_memory = false;
+        self.touched_memory = None;
+        self.set_out();
         self.awaited = None;
         self.mbarriers.forget();
         self.named = NamedBarriers::default();
@@ -310,6 +322,7 @@ impl Frame {
         own: Option<&Own>,
     ) -> Result<Status, FaultBox> {
         let mut idle = Idle::default();
+        self.looks = None;
         loop {
             let why = self.run_strand(program, context, own).map_err(|fault| self.of_warp(program, fault))?;
             match self.give_way(why, &mut idle) {
@@ -350,6 +363,7 @@ impl Frame {
                 let comes = self.awaited.is_none();
                 let before = own.and_then(Own::cluster).map_or(0, |(cluster, _)| cluster.barriers_met());
                 let met = self.meet(program, context, *scope, *group, *count);
+                self.changed |= comes || met;
                 // (What waits beside other partitions is not the program.)
                 if *scope == ProgramScope::Cluster && self.others.is_empty() {
                     tell_cluster(own, comes, met, before)?;
@@ -455,6 +469,7 @@ impl Frame {
                     if self.ring_op(program, &mut own.rings.borrow_mut(), step)? == Outcome::Blocked {
                         return Ok(Yield::Blocked(acted));
                     }
+                    self.changed = true;
                 }
                 Instr::Local { .. }
                 | Instr::RingCreate { .. }
@@ -563,10 +578,11 @@ impl Frame {
         if context.interrupt.is_some_and(|i| i.load(Ordering::Relaxed)) {
             return Some(Yield::Program(Status::Interrupted));
         }
-        if std::mem::take(&mut self.touched_memory) {
+        if let Some(at) = self.touched_memory.take() {
             self.spins += 1;
             if self.spins >= SPINS {
                 self.spins = 0;
+                self.looks = Some(at);
                 return Some(Yield::Spins);
             }
         }
@@ -600,8 +616,11 @@ impl Frame {
             }
             Instr::Move { assigns, overlapping } => self.assign(program, assigns, *overlapping),
             Instr::Tile(op) => op.run(self, program)?,
-            Instr::Load { ptr, mask, other, dst, .. } => {
-                self.load(program, context, *ptr, *mask, *other, *dst)?
+            Instr::Load { ptr, mask, other, dst, volatile } => {
+                if *volatile {
+                    self.touched_memory = Some(self.pc);
+                }
+                self.load(program, context, *ptr, *mask, *other, *dst)?;
             }
             Instr::Store { ptr, value, mask } => self.store(program, context, *ptr, *value, *mask)?,
             Instr::AtomicRmw { op, ptr, val, mask, dst, .. } => {
@@ -624,7 +643,10 @@ impl Frame {
             Instr::InlineAsm { srcs, dsts, pack, asm } => {
                 self.inline_asm(program, context, srcs, dsts, *pack, asm)?;
             }
-            Instr::Print { prefix, args, hex, signed } => self.print(program, prefix, args, *hex, signed),
+            Instr::Print { prefix, args, hex, signed } => {
+                self.changed = true;
+                self.print(program, prefix, args, *hex, signed);
+            }
             Instr::Assert { condition, message } => self.assert(program, *condition, message)?,
             Instr::Local { .. }
             | Instr::RingCreate { .. }
