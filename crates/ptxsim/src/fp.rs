@@ -155,10 +155,14 @@ impl Format {
             return self.nan();
         }
         let sign = if x.is_sign_negative() { self.sign() } else { 0 };
-        let (m, rem) = self.truncated(x.abs());
+        sign | self.stochastic_magnitude(x.abs(), random, bits).min(self.inf() - u64::from(saturate))
+    }
+
+    /// Exponent and fraction of `a ≥ 0`, rounded by random bits; may run past infinity's encoding.
+    pub fn stochastic_magnitude(self, a: f64, random: u32, bits: u32) -> u64 {
+        let (m, rem) = self.truncated(a);
         let cut = (rem * f64::from(1u32 << bits)) as u32;
-        let up = (random & ((1 << bits) - 1)) + cut >= 1 << bits;
-        sign | (m + u64::from(up)).min(self.inf() - u64::from(saturate))
+        m + u64::from((random & ((1 << bits) - 1)) + cut >= 1 << bits)
     }
 
     /// Exponent and fraction of `a ≥ 0`, rounded; may run past infinity's encoding.

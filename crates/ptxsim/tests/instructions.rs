@@ -567,6 +567,44 @@ fn stochastic_rounding_takes_the_bits_that_are_given() {
     assert_eq!(got, [0, 0x7fff_7fff]);
 }
 
+/// `cvt.rs` to four floats of 6 or 8 bits: of a half of the random bits the second value takes them as they are, the first from the lowest bit on.
+#[test]
+fn stochastic_rounding_of_four_takes_each_half_twice() {
+    let x: Vec<f32> = f32s().into_iter().filter(|x| !x.is_nan()).collect();
+    let randoms = [0u32, !0, 0x8000_0001, 0x0001_8000, 0x1234_8765, 0x7fff_fffe];
+    let pairs: Vec<(f32, u32)> = x.iter().flat_map(|&x| randoms.map(|r| (x, r))).collect();
+    let input: Vec<u64> = pairs.iter().map(|&(x, r)| u64::from(x.to_bits()) | u64::from(r) << 32).collect();
+    let go = |to: &str, input: &[u64]| {
+        let op = format!(
+            "neg.f32 %f11, %f10; mov.b64 {{%r11, %r12}}, %rd10; cvt.rs{to}.f32 %r20, {{%f10, %f11, %f11, %f10}}, %r12; cvt.u64.u32 %rd20, %r20;"
+        );
+        each(&op, input)
+    };
+    for (name, exponents, fraction, largest) in
+        [("e4m3x4", 4, 3, 0x7e), ("e5m2x4", 5, 2, 0x7b), ("e2m3x4", 2, 3, 0x1f), ("e3m2x4", 3, 2, 0x1f)]
+    {
+        let (bias, cut) = ((1 << (exponents - 1)) - 1, 23 - fraction);
+        let one = |x: f32, random: u16| {
+            let up = (x.abs().to_bits() - ((127 - bias) << 23) + (u32::from(random) << (cut - 16))) >> cut;
+            up.min(largest) | x.to_bits() >> 31 << (exponents + fraction)
+        };
+        let least = f32::from_bits((128 - bias) << 23);
+        for (&(x, r), got) in pairs.iter().zip(go(&format!(".satfinite.{name}"), &input)) {
+            if x.abs() < least {
+                continue;
+            }
+            let (upper, lower) = ((r >> 16) as u16, r as u16);
+            let want = [(x, upper.reverse_bits()), (-x, upper), (-x, lower.reverse_bits()), (x, lower)];
+            let want = want.iter().fold(0, |all, &(x, bits)| all << 8 | one(x, bits));
+            assert_eq!(got, u64::from(want), "{name} of {x:e} by {r:#x}");
+        }
+    }
+    // Half of e4m3's least number, by less and by no less than a half; NaN, and what is below zero.
+    let half = u64::from(2f32.powi(-10).to_bits());
+    assert_eq!(go(".satfinite.e4m3x4", &[half | 0x8000_7fff << 32]), [0x0081_8100]);
+    assert_eq!(go(".relu.satfinite.e4m3x4", &bits32(&[f32::NAN, 1.0])), [0x7f7f_7f7f, 0x3800_0038]);
+}
+
 #[test]
 fn errors_name_instruction_line_and_section() {
     let error = |body: &str| {
@@ -581,6 +619,8 @@ fn errors_name_instruction_line_and_section() {
     assert!(e.contains("not supported yet: type `e2m1x4` in `cvt.") && e.contains("§9.7.9.21"), "{e}");
     let e = error("cvt.rs.f16.f32 %h1, %f1, %r1; ret;");
     assert!(e.contains("converts two `f32` to `f16x2` or `bf16x2`"), "{e}");
+    let e = error("cvt.rs.e4m3x4.f32 %r2, {%f1, %f2, %f1, %f2}, %r1; ret;");
+    assert!(e.contains("converts four `f32`, with `.satfinite`"), "{e}");
     for op in [
         "cvt.rn.e2m1x2.f32 %h1, %f1, %f2;",
         "cvt.satfinite.e2m1x2.f32 %h1, %f1, %f2;",

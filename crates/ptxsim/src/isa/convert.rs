@@ -4,7 +4,7 @@
 //! rounded once, with the mode given.
 
 use super::float::{FTZ, RELU, SAT};
-use super::{Dec, Flow, Inst, tiny};
+use super::{Dec, Flow, Inst, stochastic, tiny};
 use crate::Error;
 use crate::ast::Ty;
 use crate::fp::*;
@@ -190,10 +190,10 @@ pub(super) fn cvt(d: &mut Dec) -> R {
             d.out.flags |= f;
         }
     }
-    let (to, from) = (d.ty()?, d.ty()?);
     if d.out.flags & STOCHASTIC != 0 {
-        return stochastic(d, to, from);
+        return stochastic::cvt(d);
     }
+    let (to, from) = (d.ty()?, d.ty()?);
     if to.tiny() || from.tiny() {
         return tiny::cvt(d, to, from, r);
     }
@@ -286,29 +286,6 @@ fn small_encode(i: &Inst, x: f64, to: Ty) -> u32 {
         Ty::E4M3x2 => e4m3_encode(x).into(),
         _ => e5m2_encode(x).into(),
     }
-}
-
-/// Two values at once, rounded by random bits: those of the upper half of the last operand are the first value's. (Which of them four values of 8 bits or
-/// fewer take is not said: their types are refused by name.)
-fn stochastic(d: &mut Dec, to: Ty, from: Ty) -> R {
-    if from != Ty::F32 || !matches!(to, Ty::F16x2 | Ty::BF16x2) || d.out.flags & (FTZ | SAT) != 0 {
-        return d.fail("`.rs` converts two `f32` to `f16x2` or `bf16x2`");
-    }
-    d.count(4..=4)?;
-    d.out.d = d.dst_ty(0, to)?;
-    (d.out.a, d.out.b, d.out.c) = (d.src(1, from)?, d.src(2, from)?, d.src(3, Ty::B32)?);
-    fn two(cx: &mut Cx<'_>, i: &Inst, format: Format, bits: u32) -> Flow {
-        cx.map3(i, |a: u32, b: u32, random: u32| {
-            let one = |x: u32, random: u32| {
-                let x = relu(i, f32::from_bits(x).into());
-                format.encode_stochastic(x, random, bits, i.flags & SATFINITE != 0) as u32
-            };
-            one(a, random >> 16) << 16 | one(b, random)
-        })
-    }
-    d.out.class = crate::report::Class::Convert;
-    d.out.exec = if to == Ty::F16x2 { |cx, i| two(cx, i, F16, 13) } else { |cx, i| two(cx, i, BF16, 16) };
-    Ok(())
 }
 
 /// Two values at once: the first source goes to the upper half.

@@ -26,6 +26,7 @@ mod mbarrier;
 mod mma;
 mod ops;
 mod printf;
+mod stochastic;
 mod tensormap;
 mod tiny;
 mod video;
