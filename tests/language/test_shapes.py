@@ -174,6 +174,28 @@ def test_gather_by_any_integers(device, dtype):
     np.testing.assert_array_equal(device.numpy(out), x[index])
 
 
+@triton.jit
+def gather_along(
+    x_ptr, index_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, AXIS: tl.constexpr
+):
+    rows: tl.constexpr = K if AXIS == 0 else M
+    columns: tl.constexpr = N if AXIS == 0 else K
+    x = tl.load(x_ptr + tl.arange(0, M)[:, None] * N + tl.arange(0, N))
+    at = tl.arange(0, rows)[:, None] * columns + tl.arange(0, columns)
+    tl.store(out_ptr + at, tl.gather(x, tl.load(index_ptr + at), AXIS))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_gather_from_more_than_shared_memory_holds(device, axis):
+    m, n, k = 192, 160, 24  # 240 KiB
+    rng = np.random.default_rng(axis)
+    x = rng.integers(-(2**62), 2**62, (m, n))
+    index = rng.integers(0, (m, n)[axis], (k, n) if axis == 0 else (m, k), dtype=np.int32)
+    out = device.empty(index.shape, np.int64)
+    gather_along[(1,)](device.array(x), device.array(index), out, m, n, k, axis, num_warps=8)
+    np.testing.assert_array_equal(device.numpy(out), np.take_along_axis(x, index, axis))
+
+
 @pytest.mark.parametrize(
     "dtype, wrong", [(np.int8, -1), (np.int32, -1), (np.int32, 96), (np.int64, 96), (np.int64, 2**32)]
 )

@@ -20,6 +20,7 @@ mod debug;
 mod dot;
 mod elementwise;
 mod float_cast;
+mod gather;
 mod hooks;
 mod index;
 mod math;

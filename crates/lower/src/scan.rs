@@ -1,17 +1,16 @@
-//! `tt.scan`, `tt.histogram` and `tt.gather`.
+//! `tt.scan` and `tt.histogram`.
 //!
 //! A thread holds runs of consecutive elements of the scanned axis, next to it are the lanes, then the warps, then the
 //! thread's next run ([`ScanOrder`]). A scan goes up this hierarchy: within a run, across lanes by shuffles, across warps
 //! and runs by their totals, and the prefixes of each level are combined into the elements at the end.
 
 use tilewright_ir as ir;
-use tilewright_ir::dialect::{arith, tt};
+use tilewright_ir::dialect::tt;
 use tilewright_layout::{ScanOrder, TileLayout};
 use tilewright_llvm::{IntPred, Ty, Value};
 use tilewright_passes::analysis::scratch::{self, ScanRounds};
 
 use crate::reduce::{Partial, Row, Tables, outside};
-use crate::shape::row_major;
 use crate::{Hooks, Lower, Regs, Result, Shuffle, memory_bits};
 
 /// From this many warps on an instruction, where there is one, sums up those before each.
@@ -462,61 +461,5 @@ impl<H: Hooks> Lower<'_, H> {
         let out = self.read_scratch(scratch, &to, ty, &[1], 0);
         self.set_regs(result, out);
         Ok(())
-    }
-
-    /// The source in scratch memory, read at computed places.
-    pub(crate) fn gather(&mut self, op: tt::Gather) -> Result<()> {
-        let m = self.m;
-        let axis = op.axis(m) as usize;
-        let result = op.result(m);
-        let (from, to) = (self.layout(self.value_ty(op.src(m)))?, self.layout(self.value_ty(result))?);
-        let (values, indices) = (self.regs(op.src(m))?, self.regs(op.indices(m))?);
-        let ty = self.elem_ty(self.value_ty(result))?;
-        let bytes = i64::from(memory_bits(ty) / 8);
-        let scratch = self.scratch()?;
-        let strides = row_major(from.shape());
-        self.promise_indices(&to, &indices, from.shape()[axis]);
-        self.write_scratch(scratch, &from, &values, &strides, 0);
-        self.barrier();
-        let mut out = Vec::with_capacity(indices.len());
-        for r in 0..to.num_registers() {
-            let mut at = scratch;
-            for (d, &stride) in strides.iter().enumerate() {
-                let c = if d == axis {
-                    self.b.int_cast(indices[r as usize], Ty::I32, true)
-                } else {
-                    self.coord(&to, r, d)
-                };
-                // Padding and wrong indices read some element that exists.
-                let last = self.b.i32(i64::from(from.shape()[d] - 1));
-                let c = self.int_min_max(arith::Kind::Minui, c, last);
-                let offset = self.b.mul_const(c, stride * bytes);
-                at = self.b.ptr_add(at, offset);
-            }
-            out.push(self.load_shared(at, ty, 1)[0]);
-        }
-        self.set_regs(result, out);
-        Ok(())
-    }
-
-    /// Tells who checks the target's code that a gather's indices name elements that there are. Those of padding may be anything.
-    fn promise_indices(&mut self, layout: &TileLayout, indices: &Regs, extent: u32) {
-        for r in layout.unique_registers() {
-            let index = indices[r as usize];
-            let index = match self.b.ty(index).bits() < 32 {
-                true => self.b.int_cast(index, Ty::I32, true),
-                false => index,
-            };
-            let index = match self.in_bounds(layout, r) {
-                Some(inside) => {
-                    let first = self.b.zero(self.b.ty(index));
-                    self.b.select(inside, index, first)
-                }
-                None => index,
-            };
-            if self.b.as_const(index).is_none_or(|index| index >= u64::from(extent)) {
-                H::promise_below(self, index, extent);
-            }
-        }
     }
 }

@@ -11,7 +11,7 @@
 //! | `ttng.cluster_exchange` | the registers of all threads, register by register; a number once |
 //! | what [rearranges](tilewright_ir::index::Index::rearranges) elements (`tt.trans`, `tt.reshape`, `tt.join`, …) | the operands, unless [`reindex_registers`]: in the source's row-major order, or in the result's where there are several operands |
 //! | `tt.cat` | the operands, one after the other, unless [`reindex_registers`] |
-//! | `tt.gather` | the source, row-major |
+//! | `tt.gather` | the source, row-major, or as much of it as [`gather_part`] says |
 //! | `tt.histogram` | the bins |
 //! | `ttg.warp_specialize` | 8 bytes for each of its `passed_captures` |
 //!
@@ -87,15 +87,15 @@ impl ScanRounds {
     }
 }
 
-/// Scratch of a scan from which on its lines go in rounds: less than any target's shared memory, and more than most scans want.
-const WHOLE_SCAN: u32 = 64 << 10;
+/// Scratch from which on a scan's lines and a gather's source go in rounds: less than any target's shared memory, and more than most want.
+const WHOLE: u32 = 64 << 10;
 
 /// The fewest rounds with which the scratch of a scan is no more than 64 KiB, or else those with the least of it; `None` where one is enough. In which round a line
 /// goes follows from the register alone, so that all threads take part in each.
 pub fn scan_rounds(module: &Module, op: tt::Scan) -> Option<ScanRounds> {
     let axis = op.axis(module) as usize;
     let bytes = |rounds: u32| scan_scratch_of(module, op, rounds).1;
-    if bytes(1) <= WHOLE_SCAN {
+    if bytes(1) <= WHOLE {
         return None;
     }
     let layout = layout_of(module, op.srcs(module)[0])?;
@@ -113,7 +113,13 @@ pub fn scan_rounds(module: &Module, op: tt::Scan) -> Option<ScanRounds> {
         }
     }
     found.retain(|rounds| rounds.count > 1);
-    found.into_iter().min_by_key(|rounds| (bytes(rounds.count).max(WHOLE_SCAN), rounds.count))
+    found.into_iter().min_by_key(|rounds| (bytes(rounds.count).max(WHOLE), rounds.count))
+}
+
+/// How many elements of a gather's source lie in scratch memory at once, as they follow each other in row-major order: all, up to 64 KiB of them.
+pub fn gather_part(module: &Module, op: tt::Gather) -> u32 {
+    let ty = module.value_type(op.src(module));
+    elements(module.shape(ty).unwrap_or(&[])).min(WHOLE / element_bytes(module, ty))
 }
 
 fn per_line(
@@ -157,7 +163,10 @@ pub fn scratch_bytes(module: &Module, op: Op) -> u32 {
                 0
             }
         }
-        Some(Opcode::Tt(tt::Kind::Gather)) => whole(tt::Gather(op).src(module)),
+        Some(Opcode::Tt(tt::Kind::Gather)) => {
+            let gather = tt::Gather(op);
+            gather_part(module, gather) * element_bytes(module, module.value_type(gather.src(module)))
+        }
         Some(Opcode::Tt(tt::Kind::ExtractTile | tt::Kind::InsertTile)) => {
             match (tile_registers(module, op), tile_place(module, op)) {
                 (None, Some(_)) if tt::ExtractTile::cast(module, op).is_some() => {
