@@ -104,6 +104,18 @@ def test_a_file_is_a_kernel(tmp_path, monkeypatch, stage):
     assert (y == x + 2).all()
 
 
+def test_a_number_for_a_pointer_is_the_address(tmp_path, monkeypatch):
+    monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
+    kernel = triton.compile(str(given(tmp_path, "ttgir")))
+    y, x = arrays()
+    both = np.concatenate([y, x])
+    kernel[(4, 1, 1)](both, both.ctypes.data + y.nbytes, 100)
+    assert (both[: y.size] == x + 2).all()
+    # Memory that no argument has is none of the launch's without a GPU.
+    with pytest.raises(triton.KernelError, match="bounds"):
+        kernel[(4, 1, 1)](y, x.ctypes.data, 100)
+
+
 def test_what_a_module_says_of_warps_is_an_option(tmp_path, monkeypatch):
     monkeypatch.setenv("TILEWRIGHT_BACKEND", "ptxsim")
     y, x = arrays()

@@ -771,7 +771,12 @@ impl CompiledKernel {
                     cells.push(float_bits(value.extract()?, *ty, param)?);
                 }
                 (Spec::Scalar { .. }, Spec::One) => cells.push(1),
-                (Spec::Scalar { .. }, Spec::Scalar { ty, bits, .. }) if !ty.is_float() => cells.push(*bits),
+                // A number for a pointer is the address, as in Triton's launches.
+                (Spec::Scalar { .. } | Spec::Pointer { .. }, Spec::Scalar { ty, bits, .. })
+                    if !ty.is_float() =>
+                {
+                    cells.push(*bits);
+                }
                 (Spec::Pointer { .. }, Spec::Pointer { .. })
                 | (Spec::Tuple(_), Spec::Tuple(_))
                 | (Spec::Descriptor(_), Spec::Descriptor(_)) => {
