@@ -30,7 +30,7 @@ fn needed(
     buffers: &mut [Buffer],
     launches: &[&[i32]],
 ) {
-    each_is_needed_but(what, kernel, least, but, &mut |kernel| {
+    each_is_needed_but(what, kernel, least, 0, but, &mut |kernel| {
         let mut found = vec![];
         for scalars in launches {
             let mut args: Vec<Arg> = buffers.iter_mut().map(Arg::Buffer).collect();

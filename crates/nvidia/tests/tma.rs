@@ -151,7 +151,7 @@ fn what_orders_copies_is_needed() {
     let kernel = finish(&ir.join("\n"));
     let values = numbers(16 * 96, 1);
     let (mut input, mut output) = (Buffer::f32(&values), Buffer::zeros(16 * 96 * 4));
-    each_is_needed("copies", &kernel, 8, &mut |kernel| {
+    each_is_needed("copies", &kernel, 8, 0, &mut |kernel| {
         let [from, to] = [(); 2].map(|()| map([16, 96], 4, [16, 32], sim::Swizzle::B128));
         simulate(kernel, 1, &mut [Arg::Map(&mut input, from), Arg::Map(&mut output, to)]).findings
     });
@@ -276,7 +276,7 @@ fn what_orders_a_pipeline_of_copies_is_needed() {
         let (mut a, mut b) =
             (Buffer::f16(&numbers(64 * k as usize, 1)), Buffer::f16(&numbers(64 * k as usize, 2)));
         let mut c = Buffer::zeros(64 * 64 * 4);
-        each_is_needed(&format!("{num_stages} stages"), &kernel, 8, &mut |kernel| {
+        each_is_needed(&format!("{num_stages} stages"), &kernel, 8, 0, &mut |kernel| {
             let (ma, mb) = (map_for(&module, 0, [64, k]), map_for(&module, 1, [k, 64]));
             let mc = map_for(&module, 2, [64, 64]);
             let mut args = [Arg::Map(&mut a, ma), Arg::Map(&mut b, mb), Arg::Map(&mut c, mc)];
@@ -454,7 +454,7 @@ fn warp_groups_half_an_iteration_apart() {
             }
             found
         };
-        each_is_needed(&format!("chained, {num_stages} stages"), &kernel, 8, &mut run);
+        each_is_needed(&format!("chained, {num_stages} stages"), &kernel, 8, 2, &mut run);
         assert!(run(&kernel).is_empty());
         close(&d.to_f32(), &want, 1e-2);
     }

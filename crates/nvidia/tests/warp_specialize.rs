@@ -242,7 +242,7 @@ fn what_orders_the_partitions_is_needed() {
         let (n, k) = (32 * tiles, 64 * steps);
         let (mut ba, mut bb) = (Buffer::f16(&numbers(128 * k, 1)), Buffer::f16(&numbers(n * k, 2)));
         let mut out = Buffer::zeros(128 * n * 4);
-        each_is_needed(&format!("{stages} stages"), &kernel, 8, &mut |kernel| {
+        each_is_needed(&format!("{stages} stages"), &kernel, 8, 2, &mut |kernel| {
             simulate(kernel, 1, &mut arguments(&mut ba, &mut bb, &mut out, tiles, steps)).findings
         });
     }
@@ -295,7 +295,7 @@ fn tiles_are_stored_by_a_warp_of_its_own() {
         close(&out.to_f16(), &want, 1e-2);
         close(&twice.to_f16(), &want.iter().map(|v| 2.0 * v).collect::<Vec<_>>(), 2e-2);
     }
-    each_is_needed("stores", &kernel, 16, &mut |kernel| run(kernel, 1, &mut out, &mut twice));
+    each_is_needed("stores", &kernel, 16, 2, &mut |kernel| run(kernel, 1, &mut out, &mut twice));
 }
 
 /// `out = a bᵀ` for rows of 160: 64×32 tiles side by side, operands through pointers.
@@ -386,6 +386,6 @@ fn what_orders_copies_by_threads_is_needed() {
             .map(|at| (0..k).map(|l| h(a[at / n * k + l]) * h(b[at % n * k + l])).sum::<f32>())
             .collect();
         close(&out.to_f32(), &want, 1e-2);
-        each_is_needed(&format!("{num_warps} warps"), &kernel, 7, &mut |kernel| run(kernel, &mut out));
+        each_is_needed(&format!("{num_warps} warps"), &kernel, 7, 2, &mut |kernel| run(kernel, &mut out));
     }
 }
