@@ -31,8 +31,8 @@ def _backends() -> list[str]:
 class Recorder(Device):
     """A device that remembers what was read back from it.
 
-    A test with a reason to differ more than its dtype's rounding between backends sets ``rounding`` (a fraction of the
-    largest value).
+    A test with a reason to differ more than its dtype's rounding between backends sets ``rounding`` (a share of the
+    element or of its row's spread, as ``agreement.ROUNDING`` is).
     """
 
     def __init__(self, backend: str):

@@ -8,6 +8,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import agreement
+import ml_dtypes
 import numpy as np
 import pytest
 from test_examples import EXAMPLES
@@ -70,3 +71,29 @@ def test_outputs_that_differ_between_backends_fail(tmp_path):
     for outputs in ([x * np.float32(1.001)], [x, x], [], [x.astype(np.int32)], [x * np.float32(np.nan)]):
         with pytest.raises(AssertionError, match="ptxsim and interp differ"):
             agreement.check(tmp_path, "t[ptxsim-4]", "ptxsim", outputs, None)
+
+
+def test_small_elements_that_differ_fail():
+    """What a large one elsewhere does not excuse."""
+    rows = np.ones((64, 64), np.float32)
+    rows[0] = 1000
+    other = rows.copy()
+    other[1, 3] += 1e-4  # less than a hundredth of what 2^-16 of the largest is
+    assert agreement.difference(other, rows) > 1
+    small = rows.astype(ml_dtypes.float8_e4m3fn)
+    other = small.copy()
+    other[1] = 2
+    assert agreement.difference(other, small) > 1
+    huge = np.array([1e300, 1e300])
+    assert agreement.difference(huge * (1 + 1e-9), huge) > 1
+    one = np.ones(16, ml_dtypes.float8_e5m2)
+    assert agreement.difference((one.astype(np.float32) * 1.25).astype(one.dtype), one) <= 1
+    assert agreement.difference((one.astype(np.float32) * 1.5).astype(one.dtype), one) > 1
+
+
+def test_what_rounding_explains_passes():
+    """Terms that cancel leave a small element that is as far off as the others of its row."""
+    x = np.random.default_rng(0).standard_normal((4, 256)).astype(np.float32)
+    x[0, 0] = 1e-7
+    assert 0 < agreement.difference(x + np.float32(5e-6), x) <= 1
+    assert agreement.difference(np.zeros(4, np.float32), np.full(4, np.inf, np.float32)) == np.inf
