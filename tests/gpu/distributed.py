@@ -625,7 +625,8 @@ def report(record, name, N, K, ours, others, theirs, run, alone, ways=None, come
         torch.cuda.synchronize()
         dist.barrier()
         way()
-        torch.testing.assert_close(ours, others, rtol=2e-2, atol=5e-1)
+        # Both are rounded to float16, and where ranks add up, so are what they add: a block of 64 that one of 8192 sums lacks is off by 0.09.
+        close(ours, others, 4e-3)
     case = f"{name}, {N:,} × {K:,}"
     result = Result("products across devices", case, case)
     competitors = {OURS: run, "cuBLAS and NCCL": theirs, "cuBLAS alone": alone} | (ways or {})
@@ -637,7 +638,7 @@ def attention(record, mesh, ways):
     """The same kernel with all on one GPU, beside it over all: heads of 128, as many tokens in all. Each GPU has all for itself, too, and so each is as warm by
     one as by the other: they take turns."""
     import ring_attention as ring
-    from speed import exact_attention
+    from exact import exact_attention
 
     ranks, rank, (heads, tokens, d) = dist.get_world_size(), dist.get_rank(), (8, 65536, 128)
     counts, own = torch.zeros(2, dtype=torch.int32, device="cuda"), tokens // ranks

@@ -57,9 +57,9 @@ import sharded_gemm
 import sparse_mla
 import topk
 import topk_selector
+from exact import exact_attention, exact_sparse
 from peers import about, load, load_for_triton
 from results import OURS, TRITON, Record, Result
-from speed import exact_attention, exact_sparse
 from tolerance import close
 
 #: What the names of the cases begin with that are measured; all, if there is nothing.

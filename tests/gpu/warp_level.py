@@ -17,9 +17,9 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 
+from exact import exact_attention, exact_decode
 from peers import about, load
 from results import OURS, Record, Result
-from speed import exact_attention, exact_decode
 from tolerance import close
 
 import tilewright as triton
