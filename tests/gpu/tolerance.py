@@ -66,23 +66,26 @@ def close(
 
 
 def _leans_little(error: torch.Tensor, exact: torch.Tensor, spread: torch.Tensor, share: float) -> None:
-    """Asserts that errors have little in common along rows and columns."""
+    """Asserts that errors have little in common along rows and columns. Roundings of elements are shares of these: where few are much larger than the others, fewer
+    errors cancel."""
     spread = spread + torch.finfo(torch.float32).tiny
     error, exact = error / spread, exact / spread
-    n = exact.shape[-1]
-    lean(error.mean(-1), share, n, "the errors of a row")
-    lean((error * exact).mean(-1), share, n, "errors along a row")
+    one = LEANING * share / exact.shape[-1] ** 0.5
+    lean(error.mean(-1), one, "the errors of a row")
+    lean((error * exact).mean(-1), one * exact.pow(4).mean(-1).clamp_min(1).sqrt(), "errors along a row")
     rows = exact[..., 0].numel()
     if exact.dim() > 1 and rows >= 64:
-        lean(error.flatten(0, -2).mean(0), share, rows, "the errors of a column")
+        columns = exact.flatten(0, -2).square().mean(0).clamp_min(1).sqrt()
+        lean(error.flatten(0, -2).mean(0), LEANING * share / rows**0.5 * columns, "the errors of a column")
 
 
-def lean(means: torch.Tensor, share: float, count: int, what: str) -> None:
-    """Asserts that what ``count`` errors have in common is what roundings leave."""
-    allowed = max(min(share, share * LEANING / count**0.5), LEAST)
-    worst = float(means.abs().max())
-    assert worst <= allowed, (
-        f"{what} lean to one side by {worst:.3g} of the spread, {allowed:.3g} are allowed"
+def lean(means: torch.Tensor, allowed: torch.Tensor | float, what: str) -> None:
+    """Asserts that what errors have in common is what roundings leave."""
+    allowed = torch.as_tensor(allowed, dtype=means.dtype, device=means.device).clamp_min(LEAST)
+    over = means.abs() - allowed
+    worst = int(over.argmax())
+    assert over.max() <= 0, (
+        f"{what} lean to one side by {float(means.flatten()[worst].abs()):.3g} of the spread, {float(allowed.expand_as(means).flatten()[worst]):.3g} are allowed"
     )
 
 
