@@ -82,6 +82,30 @@ def test_sums_beside_what_is_split(device, ctas, block):
 
 
 @triton.jit
+def little_each_turn(x_ptr, y_ptr, out_ptr, n):
+    r, b = tl.arange(0, 256), tl.arange(0, 4096)
+    for i in range(n):
+        s = tl.sum(tl.load(x_ptr + i * 256 + r))
+        tl.store(out_ptr + i * 4096 + b, tl.load(y_ptr + i * 4096 + b) + s)
+
+
+@triton.jit
+def many_sums(x_ptr, y_ptr, out_ptr, sums_ptr):
+    r, c, b = tl.arange(0, 2)[:, None], tl.arange(0, 32768)[None, :], tl.arange(0, 65536)
+    s = tl.sum(tl.load(x_ptr + r * 32768 + c), 0)
+    tl.store(sums_ptr + tl.arange(0, 32768), tl.cumsum(s, 0))
+    tl.store(out_ptr + b, tl.load(y_ptr + b) + 1)
+
+
+def test_sums_that_are_not_worth_an_exchange():
+    """Two barriers of the cluster in each turn for 128 numbers, or as many numbers through shared memory as are summed up."""
+    little = little_each_turn.warmup(*(tl.float32,) * 3, 8, num_ctas=2, target="cuda:90", grid=(1,))
+    many = many_sums.warmup(*(tl.float64,) * 4, num_ctas=2, num_warps=16, target="cuda:90", grid=(1,))
+    for kernel in little, many:
+        assert "ttng.cluster_exchange" not in kernel.asm["ttgir"]
+
+
+@triton.jit
 def rows_and_columns(x_ptr, rows_ptr, columns_ptr, best_ptr, M: tl.constexpr, N: tl.constexpr):
     """One axis is split, so that one of the reductions crosses CTAs; the index of the largest goes along."""
     m, n = tl.arange(0, M), tl.arange(0, N)

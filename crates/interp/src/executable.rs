@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use tilewright_ir::{Diagnostic, FloatKind, Module, launch};
 use tilewright_ptxsim::Standstill;
@@ -118,6 +119,18 @@ struct Launch<'a> {
     output: Mutex<Vec<(u64, String)>>,
     /// Of programs that have loops: where each stands, and whether it spins there.
     standstill: Standstill<(usize, bool)>,
+    patience: Mutex<Option<Patience>>,
+}
+
+/// How long nothing changes before programs that wait for memory to change are said to wait in vain: other threads of the process may write it, too.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// A standstill that may be one.
+struct Patience {
+    changes: u64,
+    since: Instant,
+    /// Whether all programs were asked to look once more behind that time: one may just have seen what another thread wrote, and be on its way.
+    asked_again: bool,
 }
 
 impl Executable {
@@ -221,6 +234,7 @@ impl Executable {
             error: Mutex::new(None),
             output: Mutex::new(Vec::new()),
             standstill: Standstill::default(),
+            patience: Mutex::new(None),
         };
         if threads == 1 {
             launch.work();
@@ -429,6 +443,9 @@ impl Launch<'_> {
         }
         let place = (frame.looks.unwrap_or(frame.pc), frame.looks.is_some());
         let Some(still) = self.standstill.with(index, place, changes, self.total) else { return };
+        if !self.waited_long(changes) {
+            return;
+        }
         let has = |spins| match spins {
             true => "no program is left that would change what it looks at",
             false => "not all come that it waits for",
@@ -437,6 +454,27 @@ impl Launch<'_> {
         let ended = |program: &u64| still.binary_search_by_key(program, |&(still, _)| still).is_err();
         let ended: Vec<u64> = (0..self.total).filter(ended).collect();
         self.deadlock(&still.iter().map(waiting).collect::<Vec<_>>(), &ended);
+    }
+
+    /// Whether all have stood still for a while, with so many changes before, and looked once more behind it.
+    fn waited_long(&self, changes: u64) -> bool {
+        let mut patience = lock(&self.patience);
+        let new = Patience { changes, since: Instant::now(), asked_again: false };
+        let known = patience.get_or_insert(new);
+        if known.changes != changes {
+            *known = Patience { changes, since: Instant::now(), asked_again: false };
+        }
+        if known.since.elapsed() < PATIENCE {
+            drop(patience);
+            std::thread::sleep(Duration::from_millis(1));
+            return false;
+        }
+        if !known.asked_again {
+            self.standstill.changed();
+            *known = Patience { changes: self.standstill.changes(), asked_again: true, ..*known };
+            return false;
+        }
+        true
     }
 
     /// The first of programs that wait in vain fails.

@@ -84,6 +84,10 @@ impl Evaluator<'_> {
             Value::Tensor(t) if t.dtype.is_pointer() || t.number().is_some_and(|n| !n.is_float()) => {
                 t.clone()
             }
+            Value::Tensor(t) if t.number().is_some_and(Scalar::is_float) => {
+                self.warn(&format!("tl.{name} says nothing of floating-point numbers"));
+                return Ok(Value::Tensor(t.clone()));
+            }
             // The compiler sees more than any promise says.
             constant @ Value::Const(HostValue::Int(_) | HostValue::Bool(_)) => return Ok(constant.clone()),
             other => return Err(self.bad_argument(args, "input", other, "integers or pointers")),

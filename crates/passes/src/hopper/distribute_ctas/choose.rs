@@ -14,9 +14,6 @@ pub(super) type Bits = SmallVec<[u8; 3]>;
 /// Combining the parts of a reduction costs two barriers of the cluster: a class that needs it counts as so much less.
 const COMBINING: u64 = 64;
 
-/// What a class that needs it must save, so counted, where every CTA could do all of it instead, beside what is split.
-const WORTH_COMBINING: u64 = 256;
-
 /// The bits of each dimension of a tensor.
 pub(super) type Split = SmallVec<[Bits; 4]>;
 
@@ -71,7 +68,7 @@ pub(super) fn splits(dims: &Dims<'_>, rank_bits: u8) -> Splits {
         let score = |class: Dim, c: &Class, chosen: &FxHashMap<Dim, Bits>| {
             let halved = chosen.get(&class).map_or(0, |b| b.len() as u32);
             let weight = weights.get(&class).copied().unwrap_or(0);
-            let weight = if c.combined { weight / COMBINING } else { weight };
+            let weight = if c.combining > 0 { weight / COMBINING } else { weight };
             let left = c.extent >> halved;
             (halved < c.halvings && !c.whole && weight > 0).then_some((weight, left, Reverse(class)))
         };
@@ -79,8 +76,10 @@ pub(super) fn splits(dims: &Dims<'_>, rank_bits: u8) -> Splits {
             classes.iter().filter_map(|(&class, c)| Some((score(class, c, &chosen)?, class))).collect();
         ranked.sort_unstable_by_key(|r| Reverse(r.0));
         let mut taken: SmallVec<[Dim; 8]> = SmallVec::new();
-        for ((weight, ..), class) in ranked {
-            let worth = !classes[&class].combined || weight >= WORTH_COMBINING;
+        for (_, class) in ranked {
+            // Every CTA could do all of it instead: half of the work must be more than what combining costs.
+            let combining = classes[&class].combining;
+            let worth = combining == 0 || weights.get(&class).is_some_and(|w| w / 2 > combining);
             let beside =
                 |met: &SmallVec<[Dim; 8]>| met.contains(&class) && met.iter().any(|d| taken.contains(d));
             if taken.is_empty() || worth && !meets.iter().any(beside) {

@@ -29,9 +29,13 @@ pub(super) struct Class {
     pub extent: u32,
     /// An operation needs whole lines along it.
     pub whole: bool,
-    /// An operation combines its elements, so that parts of it must be combined between CTAs.
-    pub combined: bool,
+    /// What it costs to combine parts between CTAs, of operations that combine its elements, in the unit of [`Work::weight`]; 0 where none does.
+    pub combining: u64,
 }
+
+/// What an exchange between CTAs costs, two barriers of the cluster, and each number that goes with it: through shared memory, and from another multiprocessor's.
+const EXCHANGE: u64 = 1 << 13;
+const EXCHANGED: u64 = 64;
 
 /// An operation that gets cheaper where a dimension of it is split.
 pub(super) struct Work {
@@ -48,7 +52,7 @@ pub(super) struct Dims<'m> {
     parents: Vec<Dim>,
     extents: Vec<u32>,
     whole: Vec<bool>,
-    combined: Vec<bool>,
+    combining: Vec<u64>,
     pub work: Vec<Work>,
     /// The dimensions of the operation being looked at.
     met: Vec<Dim>,
@@ -74,7 +78,7 @@ impl<'m> Dims<'m> {
             parents: Vec::new(),
             extents: Vec::new(),
             whole: Vec::new(),
-            combined: Vec::new(),
+            combining: Vec::new(),
             work: Vec::new(),
             met: Vec::new(),
         };
@@ -127,7 +131,7 @@ impl<'m> Dims<'m> {
         self.parents.extend(&new);
         self.extents.extend(shape);
         self.whole.resize(self.parents.len(), false);
-        self.combined.resize(self.parents.len(), false);
+        self.combining.resize(self.parents.len(), 0);
         self.sites.insert(site, new.clone());
         new
     }
@@ -162,12 +166,12 @@ impl<'m> Dims<'m> {
         let mut out: FxHashMap<Dim, Class> = FxHashMap::default();
         for dim in 0..self.parents.len() {
             let extent = self.extents[dim];
-            let new = Class { halvings: u32::MAX, extent: 0, whole: false, combined: false };
+            let new = Class { halvings: u32::MAX, extent: 0, whole: false, combining: 0 };
             let class = out.entry(self.class(dim)).or_insert(new);
             class.halvings = class.halvings.min(extent.trailing_zeros());
             class.extent = class.extent.max(extent);
             class.whole |= self.whole[dim];
-            class.combined |= self.combined[dim];
+            class.combining = class.combining.saturating_add(self.combining[dim]);
         }
         // A tensor with two dimensions of one class would be split along a diagonal.
         for dims in self.sites.values() {
@@ -216,12 +220,26 @@ impl<'m> Dims<'m> {
             Some(Opcode::Tt(_)) => weight *= 4,
             _ => {}
         }
+        weight << self.turns(op)
+    }
+
+    /// How often an operation runs, as a power of two: 8 times as often in each loop.
+    fn turns(&self, op: Op) -> u32 {
         let (mut depth, mut at) = (0, op);
-        while let Some(parent) = m.parent_op(at) {
-            depth += u32::from(flow::is_loop(m, parent));
+        while let Some(parent) = self.m.parent_op(at) {
+            depth += u32::from(flow::is_loop(self.m, parent));
             at = parent;
         }
-        weight << (3 * depth.min(6))
+        3 * depth.min(6)
+    }
+
+    /// What the exchange of the results of an operation costs, which combines elements.
+    fn exchange(&self, op: Op) -> u64 {
+        let elements = |v: &Value| -> u64 {
+            shape_of(self.m, *v).map_or(1, |s| s.iter().map(|&n| u64::from(n)).product())
+        };
+        let all: u64 = self.m.results(op).iter().map(elements).sum();
+        (EXCHANGE + EXCHANGED * all) << self.turns(op)
     }
 
     /// Dimensions that show the same axis are split alike; of a run of dimensions that are parts of one axis its halves are
@@ -245,29 +263,30 @@ impl<'m> Dims<'m> {
         }
         self.met.clear();
         let relation = Relation::of(m, op).map_err(|e| Diagnostic::at(m, m.op_loc(op), e))?;
+        let exchange = self.exchange(op);
         let mut leads: Vec<Option<Dim>> = vec![None; relation.axes.len()];
         for (i, site) in relation.operands.iter().enumerate() {
             if let Some(site) = site {
                 let dims = self.operand(op, i);
-                self.join_axes(&relation, site, &dims, &mut leads);
+                self.join_axes(&relation, site, &dims, (&mut leads, exchange));
             }
         }
         for (&result, site) in m.results(op).iter().zip(&relation.results) {
             if let Some(site) = site {
                 let dims = self.value(result);
-                self.join_axes(&relation, site, &dims, &mut leads);
+                self.join_axes(&relation, site, &dims, (&mut leads, exchange));
             }
         }
         Ok(())
     }
 
-    /// Joins the dimensions of a site to those that show the same axes; `leads` are those met so far.
+    /// Joins the dimensions of a site to those that show the same axes; `leads` are those met so far, `exchange` what it costs to combine parts.
     fn join_axes(
         &mut self,
         relation: &Relation,
         site: &index::Site,
         dims: &[Dim],
-        leads: &mut [Option<Dim>],
+        (leads, exchange): (&mut [Option<Dim>], u64),
     ) {
         for (axis, of) in relation.axes.iter().enumerate() {
             let parts = site.dims.iter().zip(&site.shape).zip(dims);
@@ -286,7 +305,7 @@ impl<'m> Dims<'m> {
                 _ if inside => self.keep_whole(&[dim]),
                 Role::Parallel => {}
                 Role::Whole | Role::Member => self.keep_whole(&[dim]),
-                Role::Combined => self.combined[dim] = true,
+                Role::Combined => self.combining[dim] = exchange,
             }
             match leads[axis] {
                 Some(lead) => self.same_dim(lead, dim),
