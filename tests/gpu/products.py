@@ -202,7 +202,11 @@ def measure(record: Record, table: str, case: Case) -> None:
     ]
     if table == "layers":
         # Triton's best of a layer may be its persistent source.
-        by_descriptors = lambda module, **config: module.persistent_matmul(a, b.T, out, **config)
+        programs = torch.cuda.get_device_properties(0).multi_processor_count
+        by_descriptors = lambda module, **config: module.persistent_matmul(
+            a, b.T, out, programs=programs, **config
+        )
+        on_descriptors = [c | {"flatten": flatten} for c in ON_DESCRIPTORS for flatten in (False, True)]
         who = {OURS: load("persistent_matmul"), TRITON: load_for_triton("persistent_matmul")}
         runs = {name: functools.partial(by_descriptors, module) for name, module in who.items()}
         sources.append(

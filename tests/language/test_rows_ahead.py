@@ -9,6 +9,7 @@ from vector_add import add_kernel
 
 import tilewright as triton
 import tilewright.language as tl
+from tilewright.tools.tensor_descriptor import TensorDescriptor
 
 
 @triton.jit
@@ -250,3 +251,44 @@ def test_why_a_number_of_stages_is_not_followed():
     (remark,) = softmax_loop(65536, 2, tl.float32, num_warps=32).metadata.remarks
     assert "does not make this load run ahead: there is no room for it in shared memory" in remark
     assert "test_rows_ahead.py:" in remark
+
+
+@triton.jit
+def chosen_of_a_block(desc, x_ptr, out_ptr, n, rounds, M: tl.constexpr, N: tl.constexpr, BOTH: tl.constexpr):
+    rows, cols = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :]
+    for i in tl.range(0, rounds, num_stages=2):
+        a = desc.load([i * M, 0])
+        at = (i * M + rows) * N + cols
+        b = tl.load(x_ptr + at, mask=cols < n, other=a)
+        tl.store(out_ptr + at, a + b if BOTH else b)
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_a_block_in_the_place_of_what_a_mask_leaves_out(device, both):
+    m, n, rounds = 16, 64, 3
+    rng = np.random.default_rng(0)
+    a, x = (rng.standard_normal((rounds * m, n), dtype=np.float32) for _ in range(2))
+    out = device.empty(a.shape, np.float32)
+    desc = TensorDescriptor.from_tensor(device.array(a), [m, n])
+    chosen_of_a_block[(1,)](desc, device.array(x), out, 50, rounds, m, n, both)
+    want = np.where(np.arange(n) < 50, x, a)
+    np.testing.assert_array_equal(device.numpy(out), a + want if both else want)
+
+
+@triton.jit
+def chosen_of_a_load(x_ptr, y_ptr, out_ptr, n, rounds, BLOCK: tl.constexpr):
+    cols = tl.arange(0, BLOCK)
+    for i in tl.range(0, rounds, num_stages=3):
+        a = tl.load(x_ptr + i * BLOCK + cols)
+        b = tl.load(y_ptr + i * BLOCK + cols, mask=cols < n, other=a)
+        tl.store(out_ptr + i * BLOCK + cols, b)
+
+
+def test_a_load_that_only_another_chooses_from_runs_ahead(device):
+    rng = np.random.default_rng(0)
+    x, y = (rng.standard_normal((5, 1024), dtype=np.float32) for _ in range(2))
+    out = device.empty(x.shape, np.float32)
+    kernel = chosen_of_a_load[(1,)](device.array(x), device.array(y), out, 700, 5, 1024)
+    np.testing.assert_array_equal(device.numpy(out), np.where(np.arange(1024) < 700, y, x))
+    if device.backend == "ptxsim":
+        assert kernel.asm["ttgir"].count("ttg.async_copy_global_to_local") == 3 * 2

@@ -685,7 +685,8 @@ def _named(module: str, qualname: str) -> JITFunction:
 
 def _listed(given):
     """Names or numbers of parameters; one alone is a list of itself."""
-    return [given] if isinstance(given, (str, int)) else given or []
+    alone = isinstance(given, (str, int)) and not isinstance(given, bool)
+    return [given] if alone else given or []
 
 
 def source_lines(fn) -> tuple[list[str], int]:

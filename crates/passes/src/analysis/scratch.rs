@@ -87,8 +87,11 @@ impl ScanRounds {
     }
 }
 
-/// Scratch from which on a scan's lines and a gather's source go in rounds: less than any target's shared memory, and more than most want.
+/// Scratch from which on a scan's lines go in rounds, and of a gather's source a part: less than any target's shared memory, and more than most want.
 const WHOLE: u32 = 64 << 10;
+
+/// Scratch up to which a gather's source is there whole, which takes a fraction of the instructions: as much as `cuda:80` has.
+const GATHERED: u32 = 160 << 10;
 
 /// The fewest rounds with which the scratch of a scan is no more than 64 KiB, or else those with the least of it; `None` where one is enough. In which round a line
 /// goes follows from the register alone, so that all threads take part in each.
@@ -116,10 +119,11 @@ pub fn scan_rounds(module: &Module, op: tt::Scan) -> Option<ScanRounds> {
     found.into_iter().min_by_key(|rounds| (bytes(rounds.count).max(WHOLE), rounds.count))
 }
 
-/// How many elements of a gather's source lie in scratch memory at once, as they follow each other in row-major order: all, up to 64 KiB of them.
+/// How many elements of a gather's source lie in scratch memory at once, as they follow each other in row-major order: all, or of more than 160 KiB of them 64 KiB.
 pub fn gather_part(module: &Module, op: tt::Gather) -> u32 {
     let ty = module.value_type(op.src(module));
-    elements(module.shape(ty).unwrap_or(&[])).min(WHOLE / element_bytes(module, ty))
+    let (all, bytes) = (elements(module.shape(ty).unwrap_or(&[])), element_bytes(module, ty));
+    if all * bytes <= GATHERED { all } else { WHOLE / bytes }
 }
 
 fn per_line(

@@ -270,9 +270,16 @@ impl<'m> Expander<'m> {
             let results = self.m.results(self.l.0);
             self.go_on_outside(&outer, bounds, results[index], results[index + 2]);
         }
+        // Blocks first: what is read of one may be chosen where a copy has left something out.
+        let top = if self.blocks.has(top) {
+            let place = Builder::before(self.m, top).i32(0);
+            self.m.defining_op(place).expect("a constant is an operation")
+        } else {
+            top
+        };
+        let first = self.m.first_op(self.body).expect("a loop body has operations");
+        self.blocks.read(self.m, first, slot, phase);
         async_copies::read_slots(self.m, &self.copies, top, slot);
-        let top = self.m.first_op(self.body).expect("a loop body has operations");
-        self.blocks.read(self.m, top, slot, phase);
         self.advance(&counters, &numbers);
 
         let mut b = Builder::after(self.m, self.l.0);

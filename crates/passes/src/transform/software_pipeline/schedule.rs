@@ -306,7 +306,8 @@ pub(crate) fn reaches(
     while let Some(v) = work.pop() {
         for u in module.uses(v) {
             let Some(at) = module.ancestor_in_block(body, u.op) else { continue };
-            if !seen.insert(at) || copied(at) {
+            let chosen = tt::Load::cast(module, u.op).is_some_and(|load| load.other(module) == Some(v));
+            if (copied(at) && !chosen) || !seen.insert(at) {
                 continue;
             }
             if wanted(at) {

@@ -121,6 +121,11 @@ impl Blocks {
         Issue { blocks: self, acquired: vec![false; self.groups.len()], inside, slot }
     }
 
+    /// Whether an operation is one of the loads.
+    pub fn has(&self, op: Op) -> bool {
+        self.copies.iter().any(|c| c.load.0 == op)
+    }
+
     /// Replaces the loads by what lies in this iteration's slot, and waits for it where it is read.
     pub fn read(&self, m: &mut Module, top: Op, slot: Value, phase: Value) {
         // All views first: the first operation may be one of the loads.
