@@ -34,7 +34,7 @@ class Case:
 
 
 def cases() -> list[Case]:
-    flash = {"D": 128, "BLOCK_M": 128, "BLOCK_N": 64, "CAUSAL": False, "EVEN": True}
+    flash = {"D": 128, "BLOCK_M": 128, "BLOCK_N": 64, "CAUSAL": False, "EVEN": True, "GROUP": 1}
     tile = {
         "BLOCK_M": 128,
         "BLOCK_N": 256,
