@@ -96,7 +96,6 @@ def machine() -> dict:
         "date": time.strftime("%Y-%m-%d"),
         "tilewright": tilewright.__version__,
         "commit": commit(),
-        "order of turns": "each round's own",
     }
 
 
