@@ -256,6 +256,11 @@ impl TileLayout {
         self.linear.bases_along(Dim::Warp, Dim::Axis(axis as u8))
     }
 
+    /// The bits of the coordinate along an axis that lanes and warps contribute.
+    pub fn thread_bits(&self, axis: usize) -> u32 {
+        self.lane_bases(axis).iter().chain(&self.warp_bases(axis)).fold(0, |all, base| all | base)
+    }
+
     /// Whether the contributions of registers, lane bits and warp bits along an axis share no bit, so that XOR is addition.
     pub fn is_disjoint(&self, axis: usize) -> bool {
         let out = Dim::Axis(axis as u8);
@@ -316,7 +321,7 @@ impl TileLayout {
                 continue;
             }
             // Lane and warp can only change these bits.
-            let moves = self.lane_bases(d).iter().chain(&self.warp_bases(d)).fold(0, |a, b| a | b);
+            let moves = self.thread_bits(d);
             if c & !moves >= self.shape[d] {
                 return Bounds::Outside;
             }

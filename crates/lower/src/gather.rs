@@ -139,8 +139,7 @@ impl<H: Hooks> Lower<'_, H> {
 fn flat_range(of: &TileLayout, layout: &TileLayout, register: u32, free: Option<usize>) -> (u32, u32) {
     let (mut least, mut most) = (0, 0);
     for (d, (&at, &extent)) in layout.register_coord(register).iter().zip(of.shape()).enumerate() {
-        let threads =
-            layout.lane_bases(d).into_iter().chain(layout.warp_bases(d)).fold(0, |all, base| all | base);
+        let threads = layout.thread_bits(d);
         let (first, last) = if Some(d) == free { (0, extent - 1) } else { (at & !threads, at | threads) };
         least = least * extent + first.min(extent - 1);
         most = most * extent + last.min(extent - 1);

@@ -104,8 +104,7 @@ pub fn scan_rounds(module: &Module, op: tt::Scan) -> Option<ScanRounds> {
     let layout = layout_of(module, op.srcs(module)[0])?;
     let mut found: Vec<ScanRounds> = Vec::new();
     for dim in (0..layout.rank()).filter(|&d| d != axis && !layout.needs_bounds_predicate(d)) {
-        let of_threads = layout.lane_bases(dim).into_iter().chain(layout.warp_bases(dim));
-        let of_threads = of_threads.fold(0, |all, base| all | base);
+        let of_threads = layout.thread_bits(dim);
         let unit = layout.unit()[dim];
         let mut part = unit;
         while part > of_threads {
